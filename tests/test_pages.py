@@ -17,7 +17,7 @@ def cells(page, kind):
 
 
 def code_lines(cell):
-    "Lines of `cell` that hold statements: no docstrings, comments, directives or blanks, and no tables of constants."
+    "Lines of `cell` that hold statements: no docstrings, comments, blanks, and no tables of constants."
     tree, left_out = ast.parse(cell), set()
     for node in tree.body:
         if isinstance(node, ast.Assign):
