@@ -1,13 +1,14 @@
-"""Entity lists: every small assignment by brute force, any JSON value as a list."""
+"""Entity lists: every small assignment by brute force, any JSON value as a list, rescue within its bounds."""
 
 from itertools import permutations
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from llm_dojo_scoring.lists.matching import clean_items, optimal_pairs
+from llm_dojo_scoring.lists.partial_gt import ROLE_WORDS, count_used, names_party, rescue_labels
 
 json_values = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=20),
@@ -94,3 +95,26 @@ def test_deep_and_broken_lists_are_read_without_harm():
         "[9" + "9" * 9_000 + "]",
     ):
         assert isinstance(clean_items(text), list)
+
+
+words = st.sampled_from([*sorted(ROLE_WORDS)[:4], "acme", "beta", "the", "we", "of", "bank"])
+phrases = st.lists(words, min_size=1, max_size=5).map(" ".join)
+
+
+@settings(max_examples=300)
+@given(st.lists(phrases, max_size=4), st.lists(phrases, max_size=4, unique=True), st.data())
+def test_rescue_adds_within_bounds(items, labels, data):
+    cells = data.draw(
+        st.lists(
+            st.sampled_from([0.0, 0.5, 0.7, 1.0]),
+            min_size=len(items) * len(labels),
+            max_size=len(items) * len(labels),
+        )
+    )
+    pairs = optimal_pairs(np.array(cells).reshape(len(items), len(labels)), 0.6)
+    rescued = rescue_labels(items, labels, pairs)
+    found = [j for _, j in pairs] + [r.label for r in rescued]
+    assert len(found) == len(set(found)) <= len(labels)
+    assert len(pairs) <= count_used(items, pairs, rescued) <= min(len(items), len(found))
+    if not any(map(names_party, items)):
+        assert not any(r.how == "role" for r in rescued)
