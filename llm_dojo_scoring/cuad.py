@@ -15,7 +15,8 @@ from .core import is_blank, refuse
 __all__ = ['ANSWER_STRING', 'ANSWER_YES_NO', 'CUAD_CATEGORIES', 'CUAD_CATEGORY_TO_FIELD', 'CUAD_STRING_CATEGORIES',
            'CUAD_YES_NO_CATEGORIES', 'CUAD_GROUPS', 'CUAD_LIST_FIELDS', 'CUAD_EXCLUSIONS', 'SUBTYPE_CUAD_FOLDERS',
            'canonical_category', 'category_from_question', 'mapped_categories', 'field_categories',
-           'applicable_categories', 'build_expected_fields', 'build_presence_expectations', 'build_subtype_handoff']
+           'applicable_categories', 'clause_key', 'build_expected_fields', 'build_presence_expectations',
+           'build_subtype_handoff']
 
 # %% ../nbs/05_cuad.ipynb #78deef39
 _CATALOG = """
@@ -171,12 +172,14 @@ def applicable_categories(
     return set(CUAD_CATEGORIES) - CUAD_EXCLUSIONS.get(folder, frozenset())
 
 # %% ../nbs/05_cuad.ipynb #95011f40
-def _same_clause(text):
-    "What two spellings of one clause have in common: words, numbers and their units, in order."
+def clause_key(
+    text: str,  # A clause as labelled
+) -> str:  # Its words, numbers and units, folded; equal for two spellings of one clause
+    "What two spellings of one clause have in common. A text without a word or number is its own key."
     folded = unicodedata.normalize("NFKC", text).casefold()
     return " ".join(re.findall(r"[^\W_]+|[$€£¥%]", folded)) or folded.strip()
 
-
+# %% ../nbs/05_cuad.ipynb #3c3b3943
 def _answers(label):
     "The answers of one label as texts, blank ones left out."
     answer = label.get("answer")
@@ -196,7 +199,7 @@ def _by_category(clause_labels):
         if category:
             yield from ((category, answer) for answer in _answers(label))
 
-# %% ../nbs/05_cuad.ipynb #e917e354
+# %% ../nbs/05_cuad.ipynb #be2bd2c0
 def build_expected_fields(
     clause_labels: Iterable[Mapping],  # Labels of one contract: `question` (or its category) and `answer`
     doc_category: object = None,  # Folder of the contract; accepted, and of no influence on what is labelled
@@ -210,7 +213,7 @@ def build_expected_fields(
     for category, answer in _by_category(clause_labels):
         field = CUAD_CATEGORY_TO_FIELD[category]
         if field in CUAD_LIST_FIELDS:
-            if (field, same := _same_clause(answer)) not in seen:
+            if (field, same := clause_key(answer)) not in seen:
                 seen.add((field, same))
                 lists.setdefault(field, []).append(answer)
         elif field:

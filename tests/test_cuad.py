@@ -45,8 +45,8 @@ def test_every_answer_reaches_its_field_once(labels):
     assert set(fields) == set(given_by_field)
     for field, answers in given_by_field.items():
         if field in cuad.CUAD_LIST_FIELDS:
-            kept = [cuad._same_clause(a) for a in fields[field]]
-            assert len(kept) == len(set(kept)) and set(kept) == set(map(cuad._same_clause, answers))
+            kept = [cuad.clause_key(a) for a in fields[field]]
+            assert len(kept) == len(set(kept)) and set(kept) == set(map(cuad.clause_key, answers))
         else:
             assert fields[field] in answers
 

@@ -38,7 +38,9 @@ def rebuilt(tmp_path_factory):
     ignore = shutil.ignore_patterns(".ipynb_checkpoints", "nbdev.yml")
     shutil.copytree(ROOT / "nbs", new / "nbs", symlinks=True, ignore=ignore)
     (new / "llm_dojo_scoring").mkdir()
-    shutil.copy(ROOT / "llm_dojo_scoring/__init__.py", new / "llm_dojo_scoring")  # written by hand, kept by nbdev
+    shutil.copy(
+        ROOT / "llm_dojo_scoring/__init__.py", new / "llm_dojo_scoring"
+    )  # written by hand, kept by nbdev
     env = {k: v for k, v in os.environ.items() if k != "IN_TEST"}
     for command in ("nbdev_export", "nbdev_clean"):
         subprocess.run([command], cwd=new, check=True, timeout=300, env=env)
@@ -47,7 +49,9 @@ def rebuilt(tmp_path_factory):
 
 def differences(a, b, pattern):
     "The paths under `a` and `b` that match `pattern` and differ or are on one side only."
-    names = {p.relative_to(d) for d in (a, b) for p in d.rglob(pattern) if ".ipynb_checkpoints" not in p.parts}
+    names = {
+        p.relative_to(d) for d in (a, b) for p in d.rglob(pattern) if ".ipynb_checkpoints" not in p.parts
+    }
     return sorted(
         str(n)
         for n in names
@@ -66,4 +70,6 @@ def test_pages_are_clean(rebuilt):
 
 
 def test_readme_is_the_first_page():
-    assert (ROOT / "README.md").read_text(encoding="utf-8") == readme_text(ROOT / "nbs/index.ipynb"), "run make sync"
+    assert (ROOT / "README.md").read_text(encoding="utf-8") == readme_text(ROOT / "nbs/index.ipynb"), (
+        "run make sync"
+    )

@@ -26,7 +26,9 @@ def test_metadata_is_settings_ini(monkeypatch):
 def test_every_command_opens(monkeypatch):
     monkeypatch.chdir(ROOT)
     names = {c.split("=")[0] for c in get_config().console_scripts.split()}
-    installed = {e.name: e for e in entry_points(group="console_scripts") if e.value.startswith("llm_dojo_scoring")}
+    installed = {
+        e.name: e for e in entry_points(group="console_scripts") if e.value.startswith("llm_dojo_scoring")
+    }
     assert names == set(installed)
     for entry in installed.values():
         assert callable(entry.load())
@@ -38,4 +40,6 @@ def test_quarto_yml_is_the_top_level_one():
 
 
 def test_the_changelog_knows_this_version():
-    assert re.search(rf"^## {re.escape(llm_dojo_scoring.__version__)}\b", (ROOT / "CHANGELOG.md").read_text(), re.M)
+    assert re.search(
+        rf"^## {re.escape(llm_dojo_scoring.__version__)}\b", (ROOT / "CHANGELOG.md").read_text(), re.M
+    )
