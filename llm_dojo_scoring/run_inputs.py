@@ -5,10 +5,10 @@
 # %% ../nbs/47a_run_inputs.ipynb #a55ebc6a
 from __future__ import annotations
 
+import csv
 import gzip
 import io
 import re
-import unicodedata
 import zlib
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from pathlib import Path
@@ -17,9 +17,10 @@ from typing import Any, NamedTuple
 import orjson
 
 from .core import is_blank, is_null
+from .master_labels import join_key
 
 # %% auto #0
-__all__ = ['BadInput', 'doc_key', 'read_records', 'Prediction', 'parsed_output', 'read_predictions']
+__all__ = ['BadInput', 'read_lines', 'read_records', 'Prediction', 'parsed_output', 'row_id', 'some', 'read_predictions']
 
 # %% ../nbs/47a_run_inputs.ipynb #4d5a0314
 class BadInput(ValueError):
@@ -37,18 +38,16 @@ class BadInput(ValueError):
     def __str__(self):
         return " ".join(f"{self.where}: expected {self.expected}; {self.fix}".split())
 
-# %% ../nbs/47a_run_inputs.ipynb #11d840a6
-_ENDING = re.compile(r"\.(?:pdf|txt|md|html?|docx?|json)$", re.I)
-
-# %% ../nbs/47a_run_inputs.ipynb #2cb0727c
-def doc_key(
-    name: object,  # A file name or document id; numbers are read as text
-) -> str:  # The key by which documents are joined; "" only for a name without a letter or digit
-    "The key of a document: its name without file ending, case, punctuation and spacing. Never raises."
-    if isinstance(name, float) and name.is_integer():
-        name = int(name)
-    text = _ENDING.sub("", unicodedata.normalize("NFKC", str(name)).strip())
-    return " ".join("".join(c if c.isalnum() else " " for c in text.casefold()).split())
+    @classmethod
+    def of(
+        cls,
+        error: Exception,  # What another reader raised: "file:line: expected ...; ..." or any text
+        where: object,  # The place, where the message has none
+    ) -> BadInput:
+        "The same complaint in this class."
+        text = " ".join(str(error).split())
+        parts = re.fullmatch(r"(\S.*?): (?:expected )?(.+?); (.+)", text)
+        return cls(*parts.groups()) if parts else cls(where, "something else", text)
 
 # %% ../nbs/47a_run_inputs.ipynb #e7b5b78f
 _DAMAGED = (EOFError, zlib.error, gzip.BadGzipFile)
@@ -131,6 +130,38 @@ def _json_records(path):
     for number, line in lines:
         yield f"{path}:{number}", _loads(f"{path}:{number}", line)
 
+# %% ../nbs/47a_run_inputs.ipynb #1004b677
+def read_lines(
+    path: Path,  # A text file, plain or gzip
+) -> Iterator[tuple[int, str]]:  # Line number and line
+    "The lines of a text file. Raises `BadInput` for what is not UTF-8 text, with the line."
+    for number, line in _lines(path):
+        try:
+            yield number, line.decode("utf-8")
+        except UnicodeDecodeError as e:
+            fix = f"byte {e.start + 1} is not: save the file as UTF-8"
+            raise BadInput(f"{path}:{number}", "UTF-8 text", fix) from None
+
+# %% ../nbs/47a_run_inputs.ipynb #aefe718a
+def _csv_records(path):
+    "The records of a CSV file, by the columns of its header."
+    csv.field_size_limit(2**31 - 1)  # a clause may be longer than the module's default allows
+    reader = csv.reader((text for _, text in read_lines(path)), strict=True)
+    header = None
+    try:
+        for cells in reader:
+            where = f"{path}:{reader.line_num}"
+            if header is None:
+                header = [h.strip() for h in cells]
+            elif len(cells) != len(header):
+                raise BadInput(
+                    where, f"{len(header)} cells as in the header", f"got {len(cells)}: quote the cells"
+                )
+            else:
+                yield where, {h: c if c.strip() else None for h, c in zip(header, cells, strict=True)}
+    except csv.Error as e:
+        raise BadInput(f"{path}:{reader.line_num}", "whole quoted cells", f"{e}: repair the row") from None
+
 
 def _parquet_records(path):
     "The records of a parquet file, in batches."
@@ -147,7 +178,10 @@ def _parquet_records(path):
         why = str(e).splitlines()[0].rstrip(".")
         raise BadInput(path, "a parquet file", f"{why}: write it again") from None
 
-# %% ../nbs/47a_run_inputs.ipynb #1004b677
+# %% ../nbs/47a_run_inputs.ipynb #b92bfbe3
+_READERS = {".parquet": _parquet_records, ".pq": _parquet_records, ".csv": _csv_records}
+
+# %% ../nbs/47a_run_inputs.ipynb #0df2c1f8
 def read_records(
     source: object,  # A path, a pandas or polars frame, or an iterable of dictionaries
     name: str = "rows",  # What to call it in messages when it is no file
@@ -157,8 +191,8 @@ def read_records(
     Raises `BadInput` at the first record that is not a dictionary, and when there is none at all."""
     if isinstance(source, (str, Path)):
         path, found = Path(source), False
-        parquet = path.suffix.lower() in (".parquet", ".pq")
-        records = _parquet_records(path) if parquet else _json_records(path)
+        ending = path.with_suffix("").suffix if path.suffix.lower() == ".gz" else path.suffix
+        records = _READERS.get(ending.lower(), _json_records)(path)
     elif hasattr(source, "columns"):
         rows = source.to_dicts() if hasattr(source, "to_dicts") else source.to_dict("records")
         records, found = ((f"{name}[{i}]", row) for i, row in enumerate(rows)), False
@@ -240,23 +274,28 @@ def parsed_output(
     return read if isinstance(read, dict) else value
 
 # %% ../nbs/47a_run_inputs.ipynb #9d0c3abb
-def row_id(row, where):
-    "The document a row is about."
+def row_id(
+    row: Mapping,  # A row of predictions or labels
+    where: str,  # Its place, for the message
+) -> str:  # The document it is about
+    "The document of a row: `filename`, `doc_id`, `document_id`, `document` or `id`. Raises `BadInput` without one."
     for key in _ID:
         value = row.get(key, row.get(key.capitalize()))
-        if not is_blank(value) and doc_key(value):
+        if not is_blank(value) and join_key(value):
             return str(int(value)) if isinstance(value, float) and value.is_integer() else str(value)
     raise BadInput(
-        where, "the document in `filename` or `doc_id`", f"the row has {_some(row)}: name that column so"
+        where, "the document in `filename` or `doc_id`", f"the row has {some(row)}: name that column so"
     )
 
 
-def _some(names):
+def some(
+    names: Iterable,  # Names
+) -> str:  # The first eight of them, comma separated
     "A few names, for a message."
     names = [str(n) for n in names]
     return (", ".join(names[:8]) + (", ..." if len(names) > 8 else "")) or "no columns"
 
-
+# %% ../nbs/47a_run_inputs.ipynb #7a73df69
 def _failure(where, row, predicted):
     "Whether the row failed, and its message."
     status = row.get("status")
@@ -280,7 +319,7 @@ def _nested(where, row, named):
     "The prediction of a nested row, or a complaint about two of them."
     given = [k for k in named if not is_null(row[k])]
     if len(given) > 1:
-        raise BadInput(where, "one prediction", f"the row has {_some(given)}: keep one of them")
+        raise BadInput(where, "one prediction", f"the row has {some(given)}: keep one of them")
     return parsed_output(row[given[0]]) if given else None
 
 
@@ -292,11 +331,14 @@ def _flat(where, row, fields):
                 where, "rows of an extraction run", f"`{name}` is not part of one: give rows with `predicted`"
             )
     if _SCORES & row.keys():
-        raise BadInput(where, "predictions", "the rows hold scores only: give the file that has `predicted`")
+        raise BadInput(
+            where, "predictions", "the rows hold scores only: choose a run or a file with `predicted`"
+        )
     values = {str(k): None if is_null(v) else v for k, v in row.items() if str(k).lower() not in _BOOKS}
     if not values or (fields and not set(fields) & values.keys()):
-        names = f" ({_some(sorted(fields))})" if fields else ""
-        raise BadInput(where, f"`predicted` or a column per field{names}", f"the row has {_some(row)}")
+        names = f" ({some(sorted(fields))})" if fields else ""
+        fix = f"the row has {some(row)}: name its columns so"
+        raise BadInput(where, f"`predicted` or a column per field{names}", fix)
     return values
 
 
@@ -305,7 +347,7 @@ def _failed_only(row):
     told = not is_blank(row.get("error")) or str(row.get("status")).strip().casefold() in _NOT_DONE
     return told and all(str(k).lower() in _BOOKS or k in _SCORES for k in row)
 
-# %% ../nbs/47a_run_inputs.ipynb #1f9cf751
+# %% ../nbs/47a_run_inputs.ipynb #a650a0ab
 def _unpacked(source, run, name):
     "Yield place, run, task and row, whether rows stand alone or inside a record's `results`."
     for where, record in read_records(source, name):
@@ -342,7 +384,9 @@ def _chosen(source, run, name):
             raise BadInput(where, "rows of an extraction run", f"its task is {task!r}: choose another run")
         yield where, own, row
     if run is not None and str(run) not in seen:
-        raise BadInput(label, f"run {run!r}", f"it holds {_some(k for k in seen if k)}: choose one of them")
+        runs = [k for k in seen if k]
+        fix = f"it holds {some(runs)}: choose one of them" if runs else "it names no runs: leave run= out"
+        raise BadInput(label, f"run {run!r}", fix)
 
 
 def _pack_rows(folder, run):
@@ -361,7 +405,7 @@ def _pack_rows(folder, run):
             return folder / head["rows_file"], str(head.get("run"))
     raise BadInput(heads[0], f"run {run!r}", "there is none of that name: look at its `run` column")
 
-# %% ../nbs/47a_run_inputs.ipynb #7a73df69
+# %% ../nbs/47a_run_inputs.ipynb #5476bd40
 def read_predictions(
     source: object,  # A path, a folder with `runs.jsonl`, a frame, or dictionaries
     *,
@@ -385,4 +429,4 @@ def read_predictions(
         failed, error = _failure(where, row, predicted)
         details = {k: row[k] for k in _DETAILS if not is_null(row.get(k))}
         doc = row_id(row, where)
-        yield Prediction(doc, doc_key(doc), predicted, failed, error, own, details, where)
+        yield Prediction(doc, join_key(doc), predicted, failed, error, own, details, where)
