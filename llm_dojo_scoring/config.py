@@ -12,7 +12,6 @@ import math
 import os
 import threading
 from contextvars import ContextVar
-from pathlib import Path
 from typing import Annotated
 
 from pydantic import BeforeValidator, ConfigDict, Field, field_validator
@@ -43,15 +42,17 @@ from llm_dojo_scoring.vocab import (
     SUBTYPE_UNKNOWN,
     TASK_KINDS,
 )
+from .yaml_table import read_yaml_table
 
 # %% auto #0
-__all__ = ['FieldScoringSettings', 'Settings', 'load_settings', 'settings_from_table', 'get_settings', 'clear_settings_cache',
-           'configure', 'settings', 'CONTRACT_SUBTYPE_KEYS', 'CONTRACT_SUBTYPE_LABELS', 'CONTRACT_SUBTYPES',
-           'CONTRACTEVAL_NO_RELATED_PHRASE', 'CONTRACTEVAL_POSITIVE_DENOMINATOR', 'COURT_OPINION_CLASS',
-           'DEFAULT_COST_MODELS', 'DEFAULT_MODEL_DISPLAY', 'DOC_CLASS_KEYS', 'DOC_SUBCLASS_EQUIVALENCES',
-           'DOCCLASS_FAILURE_MODES', 'LEGALBENCH_BINARY_LABELS', 'LEGALBENCH_YES_NO', 'MAUD_CONSIDERATION_ALIASES',
-           'MAUD_CONSIDERATION_EQUIVALENCES', 'MAUD_CONSIDERATION_LABELS', 'MAUD_CONSIDERATION_TYPES', 'PER_SUBTYPE',
-           'SORTER_FAILURE_MODES', 'SUBTYPE_ALIASES', 'SUBTYPE_EQUIVALENCES', 'SUBTYPE_UNKNOWN', 'TASK_KINDS']
+__all__ = ['UnknownSetting', 'FieldScoringSettings', 'Settings', 'load_settings', 'settings_from_table', 'get_settings',
+           'clear_settings_cache', 'configure', 'settings', 'CONTRACT_SUBTYPE_KEYS', 'CONTRACT_SUBTYPE_LABELS',
+           'CONTRACT_SUBTYPES', 'CONTRACTEVAL_NO_RELATED_PHRASE', 'CONTRACTEVAL_POSITIVE_DENOMINATOR',
+           'COURT_OPINION_CLASS', 'DEFAULT_COST_MODELS', 'DEFAULT_MODEL_DISPLAY', 'DOC_CLASS_KEYS',
+           'DOC_SUBCLASS_EQUIVALENCES', 'DOCCLASS_FAILURE_MODES', 'LEGALBENCH_BINARY_LABELS', 'LEGALBENCH_YES_NO',
+           'MAUD_CONSIDERATION_ALIASES', 'MAUD_CONSIDERATION_EQUIVALENCES', 'MAUD_CONSIDERATION_LABELS',
+           'MAUD_CONSIDERATION_TYPES', 'PER_SUBTYPE', 'SORTER_FAILURE_MODES', 'SUBTYPE_ALIASES', 'SUBTYPE_EQUIVALENCES',
+           'SUBTYPE_UNKNOWN', 'TASK_KINDS']
 
 # %% ../nbs/02_config.ipynb #505418f1
 _all_ = [
@@ -81,6 +82,10 @@ _all_ = [
 ]
 
 # %% ../nbs/02_config.ipynb #1f80c897
+class UnknownSetting(AttributeError, ValueError):
+    "A name that is no setting. An `AttributeError`, and a `ValueError` like every other mistake in a setting."
+
+# %% ../nbs/02_config.ipynb #1b6f5dfc
 _STRICT = ConfigDict(extra="forbid", validate_assignment=True)
 
 
@@ -93,23 +98,46 @@ def _names(value):
     return value
 
 
+def _sets(value):
+    "Sets of names; a flat list of names is a mistake, since each name would become a set of letters."
+    if not all(isinstance(s, (list, tuple, set, frozenset)) for s in (value or ())):
+        raise ValueError("a list of lists of names is needed, such as [[reseller, distributor]]")
+    return [frozenset(map(str, s)) for s in value or ()]
+
+
+def _families(value):
+    "Contract families: each a table with at least its key."
+    for entry in value if isinstance(value, (list, tuple)) else ():
+        if not isinstance(entry, dict) or not isinstance(entry.get("key"), str):
+            raise ValueError("each family needs `key: name`")
+    return value
+
+
+def _no_flag(value):
+    "YAML reads a bare `yes` as true, and true would pass for 1.0."
+    if isinstance(value, bool):
+        raise ValueError("a number is needed, not true or false")
+    return value
+
+
 def _known_names(cls):
-    "Make a name that is no setting raise `AttributeError`: a typing error must not pass for a setting."
+    "Make a name that is no setting raise `UnknownSetting`: a typing error must not pass for a setting."
     validated, names = cls.__setattr__, sorted(cls.__dataclass_fields__)
 
     def __setattr__(self, name, value):
         if name not in names and not name.startswith("__"):
-            raise AttributeError(f"unknown setting {name!r}; known: {', '.join(names)}")
+            raise UnknownSetting(f"unknown setting {name!r}; known: {', '.join(names)}")
         validated(self, name, value)
 
     cls.__setattr__ = __setattr__
     return cls
 
 
-_Share = Annotated[float, Field(ge=0.0, le=1.0, allow_inf_nan=False)]
+_Share = Annotated[float, BeforeValidator(_no_flag), Field(ge=0.0, le=1.0, allow_inf_nan=False)]
+_Word = Annotated[str, Field(pattern=r"\S")]
 _Names = Annotated[set[str], BeforeValidator(_names)]
 
-# %% ../nbs/02_config.ipynb #1b6f5dfc
+# %% ../nbs/02_config.ipynb #cb10ae3a
 @_known_names
 @dataclass(config=_STRICT)
 class FieldScoringSettings:
@@ -118,7 +146,7 @@ class FieldScoringSettings:
     ambiguous_band: tuple[_Share, _Share] = (0.5, 0.85)
     bipartite_match_threshold: _Share = 0.6
     embedding_enabled: bool = False
-    embedding_model: str = "sentence-transformers/all-MiniLM-L6-v2"
+    embedding_model: _Word = "sentence-transformers/all-MiniLM-L6-v2"
     embedding_rescue_below: _Share = 0.7
     presence_embedding_threshold: _Share = 0.7
     partial_gt_fields: _Names = Field(
@@ -151,7 +179,10 @@ def _price(model, price):
         raise ValueError(
             f"price of {model!r} must be [input, output] in USD per million tokens, got {price!r}"
         )
-    pair = tuple(float(p) for p in price if not isinstance(p, bool))
+    try:
+        pair = tuple(float(p) for p in price if not isinstance(p, bool))
+    except (TypeError, ValueError):
+        pair = ()
     if len(pair) != 2 or not all(math.isfinite(p) and p >= 0 for p in pair):
         raise ValueError(f"price of {model!r} must be two finite numbers of at least 0, got {price!r}")
     return pair
@@ -164,7 +195,8 @@ def _prices(table):
 
 
 _Prices = Annotated[dict[str, tuple[float, float]], BeforeValidator(_prices)]
-_Sets = Annotated[list[frozenset[str]], BeforeValidator(lambda v: [frozenset(map(str, s)) for s in v or []])]
+_Sets = Annotated[list[frozenset[str]], BeforeValidator(_sets)]
+_Families = Annotated[list[dict], BeforeValidator(_families)]
 
 # %% ../nbs/02_config.ipynb #963839ae
 @_known_names
@@ -173,7 +205,7 @@ class Settings:
     "All settings. Each default is a fresh copy, so that changing one object never changes another."
 
     field_scoring: FieldScoringSettings = Field(default_factory=FieldScoringSettings)
-    contract_subtypes: list[dict] = Field(default_factory=lambda: copy.deepcopy(CONTRACT_SUBTYPES))
+    contract_subtypes: _Families = Field(default_factory=lambda: copy.deepcopy(CONTRACT_SUBTYPES))
     subtype_aliases: dict[str, str] = Field(default_factory=lambda: dict(SUBTYPE_ALIASES))
     subtype_equivalences: _Sets = Field(default_factory=lambda: list(SUBTYPE_EQUIVALENCES))
     doc_subclass_equivalences: _Sets = Field(default_factory=lambda: list(DOC_SUBCLASS_EQUIVALENCES))
@@ -207,46 +239,52 @@ class Settings:
 # %% ../nbs/02_config.ipynb #1b501ee1
 _CONFIG_ENV = "LLM_DOJO_SCORING_CONFIG"
 _MERGED = ("cost_models", "model_display")
+_VERIFICATION = ("enabled", "token_coverage")
 
 
-def _field_scoring(block, name):
-    "Keyword arguments of `FieldScoringSettings` from a YAML block."
-    if not isinstance(block, dict):
-        raise ValueError(f"{name}: field_scoring must be a table, got {block!r}")
-    found = dict(block)
-    verification = found.pop("factuality_verification", None) or {}
-    if not isinstance(verification, dict):
-        raise ValueError(f"{name}: factuality_verification must be a table, got {verification!r}")
-    for key, value in verification.items():
-        if key not in ("enabled", "token_coverage"):
-            raise ValueError(
-                f"{name}: unknown key factuality_verification.{key}; known: enabled, token_coverage"
-            )
+def _where(table, name, *keys):
+    "File and line of an entry where the table came from a file, else the name it was given."
+    return table.where(*keys) if hasattr(table, "where") else name
+
+
+def _block(value, where, name):
+    "A nested table; null is an empty one."
+    if value is not None and not isinstance(value, dict):
+        raise ValueError(f"{where}: {name} must be a table, got {value!r}")
+    return dict(value or {})
+
+
+def _known(found, known, where, prefix=""):
+    "Raise for the first key that is not known."
+    for key in found:
+        if key not in known:
+            raise ValueError(f"{where(key)}: unknown key {prefix}{key}; known: {', '.join(known)}")
+
+
+def _field_scoring(table, name):
+    "Keyword arguments of `FieldScoringSettings` from the block of that name, and where each one stands."
+    found = _block(table["field_scoring"], _where(table, name, "field_scoring"), "field_scoring")
+    places = {key: ("field_scoring", key) for key in found}
+    inner = ("field_scoring", "factuality_verification")
+    checks = _block(found.pop(inner[1], None), _where(table, name, *inner), inner[1])
+    _known(checks, _VERIFICATION, lambda key: _where(table, name, *inner, key), f"{inner[1]}.")
+    for key, value in checks.items():
         found[f"verification_{key}"] = value
-    unknown = sorted(set(map(str, found)) - set(FieldScoringSettings.__dataclass_fields__))
-    if unknown:
-        known = ", ".join(sorted(FieldScoringSettings.__dataclass_fields__))
-        raise ValueError(f"{name}: unknown key field_scoring.{unknown[0]}; known: {known}")
-    return found
+        places[f"verification_{key}"] = (*inner, key)
+    names = sorted(FieldScoringSettings.__dataclass_fields__)
+    _known(found, names, lambda key: _where(table, name, "field_scoring", key), "field_scoring.")
+    return found, places
 
 
-def _parsed(path):
-    "The YAML table in a file, or an error that names file, line and fix."
-    import yaml
-
-    try:
-        table = yaml.safe_load(path.read_text(encoding="utf-8"))
-    except yaml.YAMLError as e:
-        mark = getattr(e, "problem_mark", None)
-        where = f"{path}:{mark.line + 1}" if mark else str(path)
-        raise ValueError(
-            f"{where}: not YAML ({getattr(e, 'problem', None) or e}); correct that line"
-        ) from None
-    if table is None:
-        return {}
-    if not isinstance(table, dict):
-        raise ValueError(f"{path}: a table of settings is needed, got {type(table).__name__}")
-    return table
+def _first_error(error):
+    "The name and the first complaint of a validation error."
+    errors = getattr(error, "errors", None)
+    if not callable(errors):
+        return "", str(error)
+    first = errors()[0]
+    said = first["msg"].removeprefix("Value error, ")
+    got = "" if "got" in said else f", got {first['input']!r}"
+    return str(first["loc"][0]), ".".join(map(str, first["loc"])) + f": {said}{got}"
 
 # %% ../nbs/02_config.ipynb #0ace6fa1
 def load_settings(
@@ -257,15 +295,12 @@ def load_settings(
     """Read settings from a YAML file, over the defaults.
 
     Raises `FileNotFoundError` for a file that is not there (a mistyped path must not score with defaults), and
-    `ValueError` naming file and key for an unknown key, a value out of range, or text that is not YAML."""
+    `ValueError` naming file, line and key for an unknown key, a value out of range, or text that is not YAML."""
     if path is None or not str(path).strip():
         path = os.environ.get(_CONFIG_ENV, "").strip() or None
         if path is None:
             return Settings()
-    path = Path(path)
-    if not path.is_file():
-        raise FileNotFoundError(f"no settings file at {path}; correct the path or unset {_CONFIG_ENV}")
-    return settings_from_table(_parsed(path), str(path))
+    return settings_from_table(read_yaml_table(path), str(path))
 
 
 def settings_from_table(
@@ -273,33 +308,24 @@ def settings_from_table(
     name: str = "settings",  # What to call it in an error
 ) -> Settings:  # A fresh object
     "Settings from a table of the form of the YAML file, over the defaults. Raises `ValueError` as `load_settings`."
-    unknown = sorted(set(map(str, table)) - set(Settings.__dataclass_fields__))
-    if unknown:
-        raise ValueError(
-            f"{name}: unknown key {unknown[0]}; known: {', '.join(Settings.__dataclass_fields__)}"
-        )
+    _known(table, list(Settings.__dataclass_fields__), lambda key: _where(table, name, key))
     found = Settings()
-    try:
-        for key, value in table.items():
+    for key, value in table.items():
+        places = {}
+        if key == "field_scoring":
+            fields, places = _field_scoring(table, name)
+        elif key in _MERGED:
+            value = _block(value, _where(table, name, key), key)
+        try:
             if key == "field_scoring":
-                value = FieldScoringSettings(**_field_scoring(value or {}, name))
+                value = FieldScoringSettings(**fields)
             elif key in _MERGED:
-                value = {**getattr(found, key), **(_prices(value) if key == "cost_models" else value or {})}
+                value = {**getattr(found, key), **(_prices(value) if key == "cost_models" else value)}
             setattr(found, key, value)
-    except (ValueError, TypeError) as e:
-        text = str(e)
-        raise ValueError(text if text.startswith(name) else f"{name}: {_first_error(e)}") from None
+        except (ValueError, TypeError) as e:
+            at, said = _first_error(e)
+            raise ValueError(f"{_where(table, name, *places.get(at, (key,)))}: {said}") from None
     return found
-
-# %% ../nbs/02_config.ipynb #922d8972
-def _first_error(error):
-    "The first complaint of a validation error as one line."
-    errors = getattr(error, "errors", None)
-    if not callable(errors):
-        return str(error)
-    first = errors()[0]
-    where = ".".join(str(part) for part in first["loc"])
-    return f"{where}: {first['msg']}, got {first['input']!r}"
 
 # %% ../nbs/02_config.ipynb #b3a52aab
 _LOCK = threading.Lock()
@@ -314,7 +340,7 @@ def _override(target, overrides):
         section, _, name = key.partition("__")
         owner = changed if not name else getattr(changed, section, None)
         if name and not dataclasses.is_dataclass(owner):
-            raise AttributeError(f"unknown section {section!r} in {key!r}; known: field_scoring")
+            raise UnknownSetting(f"unknown section {section!r} in {key!r}; known: field_scoring")
         setattr(owner, name or section, value)
     return changed
 
