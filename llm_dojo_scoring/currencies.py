@@ -15,92 +15,24 @@ from .values import plain
 __all__ = ['CurrencyMark', 'find_currency_marks', 'currency_codes']
 
 # %% ../nbs/14b_currencies.ipynb #e66840c9
-_DOLLARS = (
-    "USD",
-    "CAD",
-    "AUD",
-    "HKD",
-    "SGD",
-    "NZD",
-    "TWD",
-    "BBD",
-    "BMD",
-    "BSD",
-    "BZD",
-    "FJD",
-    "JMD",
-    "KYD",
-    "NAD",
-    "TTD",
-    "XCD",
-)
+# fmt: off
+_DOLLARS = tuple("USD CAD AUD HKD SGD NZD TWD BBD BMD BSD BZD FJD JMD KYD NAD TTD XCD".split())
+_RUPEES, _CROWNS = ("INR", "PKR", "LKR", "NPR", "MUR"), ("SEK", "NOK", "DKK", "ISK")
 _SIGNS = {
-    "$": _DOLLARS,
-    "€": ("EUR",),
-    "£": ("GBP",),
-    "¥": ("JPY", "CNY"),
-    "￥": ("JPY", "CNY"),
-    "￡": ("GBP",),
-}
-_SIGNS |= {
-    "₹": ("INR",),
-    "₩": ("KRW",),
-    "₽": ("RUB",),
-    "₪": ("ILS",),
-    "₺": ("TRY",),
-    "₴": ("UAH",),
-    "฿": ("THB",),
-}
-_SIGNS |= {
-    "₫": ("VND",),
-    "₱": ("PHP",),
-    "₦": ("NGN",),
-    "₡": ("CRC",),
-    "₲": ("PYG",),
-    "₸": ("KZT",),
-    "¢": _DOLLARS,
+    "$": _DOLLARS, "€": ("EUR",), "£": ("GBP",), "¥": ("JPY", "CNY"), "￥": ("JPY", "CNY"), "￡": ("GBP",),
+    "₹": ("INR",), "₩": ("KRW",), "₽": ("RUB",), "₪": ("ILS",), "₺": ("TRY",), "₴": ("UAH",), "฿": ("THB",),
+    "₫": ("VND",), "₱": ("PHP",), "₦": ("NGN",), "₡": ("CRC",), "₲": ("PYG",), "₸": ("KZT",), "¢": _DOLLARS,
 }
 _PREFIXED = {
-    "us": "USD",
-    "u.s.": "USD",
-    "u.s": "USD",
-    "c": "CAD",
-    "ca": "CAD",
-    "cdn": "CAD",
-    "can": "CAD",
-    "a": "AUD",
-    "au": "AUD",
+    "us": "USD", "u.s.": "USD", "u.s": "USD", "c": "CAD", "ca": "CAD", "cdn": "CAD", "can": "CAD", "a": "AUD",
+    "au": "AUD", "nz": "NZD", "hk": "HKD", "s": "SGD", "sg": "SGD", "nt": "TWD", "r": "BRL", "mx": "MXN",
+    "cn": "CNY", "jp": "JPY",
 }
-_PREFIXED |= {
-    "nz": "NZD",
-    "hk": "HKD",
-    "s": "SGD",
-    "sg": "SGD",
-    "nt": "TWD",
-    "r": "BRL",
-    "mx": "MXN",
-    "cn": "CNY",
-    "jp": "JPY",
-}
-_RUPEES, _CROWNS = ("INR", "PKR", "LKR", "NPR", "MUR"), ("SEK", "NOK", "DKK", "ISK")
 _LETTERS = {
-    "Rs": _RUPEES,
-    "rs": _RUPEES,
-    "RS": _RUPEES,
-    "RMB": ("CNY",),
-    "rmb": ("CNY",),
-    "DM": ("DEM",),
-    "NIS": ("ILS",),
-}
-_LETTERS |= {
-    "Fr": ("CHF", "FRF"),
-    "SFr": ("CHF",),
-    "kr": _CROWNS,
-    "Kr": _CROWNS,
-    "zł": ("PLN",),
+    "Rs": _RUPEES, "rs": _RUPEES, "RS": _RUPEES, "RMB": ("CNY",), "rmb": ("CNY",), "DM": ("DEM",),
+    "NIS": ("ILS",), "Fr": ("CHF", "FRF"), "SFr": ("CHF",), "kr": _CROWNS, "Kr": _CROWNS, "zł": ("PLN",),
     "Kč": ("CZK",),
 }
-# fmt: off
 _WORDS = {
     "dollar": _DOLLARS, "euro": ("EUR",), "pound": ("GBP", "EGP", "LBP"), "sterling": ("GBP",),
     "yen": ("JPY",), "yuan": ("CNY",), "renminbi": ("CNY",), "rupee": ("INR", "PKR", "LKR", "NPR", "MUR"),
@@ -228,19 +160,13 @@ def find_currency_marks(
     if len(low) != len(flat):  # a few letters grow when lowered
         low = "".join(c.lower() if len(c.lower()) == 1 else c for c in flat)
     marks: list[CurrencyMark] = []
-    for mark in sorted(
-        [*_sign_marks(flat), *_code_marks(flat), *_word_marks(low)], key=lambda m: (m.start, -m.end)
-    ):
+    found = [*_sign_marks(flat), *_code_marks(flat), *_word_marks(low)]
+    for mark in sorted(found, key=lambda m: (m.start, -m.end)):
         last = marks[-1] if marks else None
         if last and mark.start < last.end:
             continue
-        if (
-            last
-            and mark.sign
-            and not last.sign
-            and not last.minor
-            and flat[last.end : mark.start] in ("", " ")
-        ):
+        neighbours = last and flat[last.end : mark.start] in ("", " ")
+        if neighbours and mark.sign and not last.sign and not last.minor:
             both = tuple(c for c in last.codes if c in mark.codes)
             if both:
                 marks[-1] = mark._replace(codes=both, start=last.start)
