@@ -235,6 +235,8 @@ def _together(left, right, flat):
 def find_numbers(
     text: str,  # Any text
     *,
+    start: int = 0,  # Where the search starts
+    stop: int | None = None,  # and where it ends; `None` for the end of the text
     glued: bool = False,  # Also read digits that follow a letter directly, as in `USD5,000`?
 ) -> Candidates:  # `NumberValue`s in the order of the text
     """Find every number that a text states, in digits or in words.
@@ -242,7 +244,7 @@ def find_numbers(
     Offsets are into `text` as given. Ordinals, dates and section numbers are not numbers; a letter before
     the digits (`B2B`) makes them part of a name. Time is linear in the length of the text."""
     flat, out = plain(text), []
-    for found in _NUMBER.finditer(flat):
+    for found in _NUMBER.finditer(flat, start, len(flat) if stop is None else stop):
         if found["digits"]:
             inside_a_name = not glued and flat[max(found.start() - 1, 0)].isalpha()
             read = [] if inside_a_name else _in_digits(found)
