@@ -90,12 +90,18 @@ def parameter_table(
         if name in ("self", "cls") or (name == "return" and inspect.isclass(symbol)):
             continue
         annotation, default, doc = meant.get(name, d.get("anno")), d.get("default"), d.get("docment") or ""
-        doc = doc or next((m.help for m in getattr(annotation, "__metadata__", ()) if getattr(m, "help", None)), "")
+        doc = doc or next(
+            (m.help for m in getattr(annotation, "__metadata__", ()) if getattr(m, "help", None)), ""
+        )
         if name == "return" and not doc:
             continue
         said = said or bool(doc)
         annotation, empty = bare_type(annotation), inspect.Parameter.empty
-        shown = "" if annotation in (None, empty) else f"`{_unquoted(': ' + inspect.formatannotation(annotation))[2:]}`"
+        shown = (
+            ""
+            if annotation in (None, empty)
+            else f"`{_unquoted(': ' + inspect.formatannotation(annotation))[2:]}`"
+        )
         given = f"`{default!r}`" if default is not empty and name != "return" else ""
         cells = ["**Returns**" if name == "return" else f"`{name}`", shown, given, " ".join(doc.split())]
         rows.append("| " + " | ".join(c.replace("|", "\\|") for c in cells) + " |")
@@ -251,7 +257,9 @@ def readme_text(
         if not source or _is_hidden(source):
             continue
         if cell["cell_type"] == "markdown":
-            blocks.append(re.sub(r"\]\((?!https?:|#|\.\./)([^)]+)\)", r"](nbs/\1)", source).replace("](../", "]("))
+            blocks.append(
+                re.sub(r"\]\((?!https?:|#|\.\./)([^)]+)\)", r"](nbs/\1)", source).replace("](../", "](")
+            )
             continue
         source = "\n".join(line for line in source.splitlines() if not line.startswith("#|"))
         blocks.append(f"```python\n{source}\n```")

@@ -1,6 +1,6 @@
-"""Run by CI with an interpreter that has the package without extras: it must import, score and explain itself.
+"""Run by CI with an interpreter that has the package without extras: it must import, score, explain itself.
 
-Not a test module: it runs outside the development environment, with nothing but the package and its requirements.
+Not a test module: it runs outside the development environment, with only the package and its requirements.
 """
 
 import importlib.util

@@ -26,7 +26,7 @@ _MONTH = (
     rf"|june|jun|ju[l1]y|ju[l1]|august|aug|sep{_BREAK}tem{_BREAK}ber|septmber|sept|sep|[o0]cto{_BREAK}ber"
     rf"|[o0]ct|n[o0]{_BREAK}vem{_BREAK}ber|n[o0]v|de{_BREAK}cem{_BREAK}ber|dec)(?![a-z])"
 )
-_AT_MONTH = re.compile(rf"[^a-z](?P<m>{_MONTH})")
+_AT_MONTH = re.compile(rf"[^a-z](?=[adfjmnos0][acdeopun0])(?P<m>{_MONTH})")
 
 _UNITS = "one two three four five six seven eight nine".split()
 _TEENS = "ten eleven twelve thirteen fourteen fifteen sixteen seventeen eighteen nineteen".split()
@@ -51,7 +51,8 @@ def _day(n):
     parted = (
         r"[12]\s0\s?t\s?h|1\s[123]\s?t\s?h|3\s0\s?t\s?h"  # “2 0th”: there is no 0th, so the blank is no blank
     )
-    return rf"(?:(?P<j{n}>{parted})(?![a-z])|{figures}|{scanned}|(?P<w{n}>{_WORDS})(?![a-z]))"
+    five = rf"(?P<f{n}>[23]?1)\.?5t(?![a-z])"  # “315t”: an s read as a 5
+    return rf"(?:(?P<j{n}>{parted})(?![a-z])|{five}|{figures}|{scanned}|(?P<w{n}>{_WORDS})(?![a-z]))"
 
 
 _SMALL = "|".join([*_UNITS, *_TEENS, *_TENS])
@@ -99,7 +100,7 @@ _BLANK = re.compile(r"[_●•·∙⋅■□*\[]")
 _HOLE = r"(?:\[[^\]\w]{0,9}\]|_{1,20})"
 _TRIPLE = re.compile(rf"(\d{{1,4}})\s?([-/.])\s?(\d{{1,2}}|{_HOLE})\s?\2\s?(\d{{4}}|\d{{1,2}})(?!\d)")
 _LOOSE = re.compile(r"(\d{1,2})/(\d{1,2})[\s,]{1,12}((?:19|20)\d\d)(?!\d|[/,.]\d)")
-_PAIR = re.compile(r"(\d{1,2})/((?:1[89]|20)\d\d)(?![\d/])|((?:1[89]|20)\d\d)-(0[1-9]|1[0-2])(?![\d-])")
+_PAIR = re.compile(r"(\d{1,2})/((?:1[89]|20)\d\d)(?![\d/])|((?:1[89]|20)\d\d)-(0[1-9]|1[0-2])(?!\d|-\d)")
 _EAST_ASIAN = re.compile(r"(\d{4})\s?[年년]\s?(?:(\d{1,2})\s?[月월]\s?(?:(\d{1,2})\s?[日号號일])?)?")
 _COMPACT = re.compile(r"((?:19|20)\d\d)(\d\d)(\d\d)(?:t\d{2,6}z?)?|(\d\d)\.(\d\d)\.(\d\d)")
 
@@ -129,17 +130,17 @@ def _day_of(groups, n, why):
     if figures := groups.get(f"d{n}"):
         return int(figures)
     if parted := groups.get(f"j{n}"):
-        why.append("blank inside a number")
+        why.append("scanner's error mended")
         return int(parted[0] + parted[2])
-    if scanned := groups.get(f"s{n}") or groups.get(f"l{n}"):
-        why.append("letters read as digits")
+    if scanned := groups.get(f"s{n}") or groups.get(f"l{n}") or groups.get(f"f{n}"):
+        why.append("scanner's error mended")
         return int(scanned.translate(_LETTERS))
     if words := groups.get(f"w{n}"):
         why.append("day in words")
         return _ORDINAL_NO[" ".join(re.split(r"[\s-]+", words))]
     return None
 
-
+# %% ../../nbs/22a_fields.date_grammar.ipynb #421a5f71
 def _year_in_words(words):
     "Read “two thousand and four”, “nineteen hundred ninety-nine”, “twenty twelve”; a mere “nineteen” is `None`."
     words = re.split(r"[\s,-]+", words)
@@ -158,7 +159,7 @@ def _year_of(groups, why):
     if groups["y"]:
         return int(groups["y"])
     if groups["o"]:
-        why.append("letters read as digits")
+        why.append("scanner's error mended")
         return int(groups["o"].translate(_LETTERS))
     if groups["yw"]:
         why.append("year in words")
@@ -181,7 +182,8 @@ def _checked(start, end, why, year, month=None, day=None):
 # %% ../../nbs/22a_fields.date_grammar.ipynb #36e45b1a
 def _day_before(low, start):
     "The day before a month's name at `start`: (offset, day, notes), or `None`."
-    found = _DAY_BEFORE.search(low, max(0, start - 130), start)
+    near, far = max(0, start - 60), max(0, start - 130)  # few texts need the longer look
+    found = _DAY_BEFORE.search(low, near, start) or _DAY_BEFORE.search(low, far, start)
     if not found or _NOT_A_DAY.search(low, max(0, found.start() - 12), found.start()):
         return None
     groups, why = found.groupdict(), []
@@ -201,7 +203,7 @@ def _year_before(low, start, end, month):
     number = _day_of(day.groupdict(), 1, why)
     return _checked(year.start(), day.end(), why, int(year["y"]), month, number)
 
-
+# %% ../../nbs/22a_fields.date_grammar.ipynb #4e8f8ea8
 def _around_month(low, start, end, month):
     "The date around the month's name at `start:end`, or `None` when no year belongs to it."
     why = []
@@ -236,7 +238,9 @@ def _named(low):
             yield value
 
 # %% ../../nbs/22a_fields.date_grammar.ipynb #7d459811
-_NUMBERS = re.compile("[0-9]+")
+_NUMBERS = re.compile(
+    "[0-9][0-9]*"
+)  # begins with a set of characters, which is faster to look for than a repeat
 _COUNTED = re.compile(
     r"\s(?:shares?|units?|hours?|days?|miles|square|feet|acres|copies|dollars|u\.?s\.?\s?\$|usd|employees|pounds|tons?"
     r"|barrels|gallons|minutes|points|people|persons|words|pages|stores|customers|members|subscribers)(?![a-z])"
@@ -313,7 +317,7 @@ def _is_year(low, s, e):
         return False
     return not _COUNTED.match(low, e) and not _BEFORE_COUNT.search(low, max(0, s - 12), s)
 
-
+# %% ../../nbs/22a_fields.date_grammar.ipynb #69011430
 def _figures(low):
     "All dates in figures, and years alone. `low` begins with a character that is no digit."
     done = 0
@@ -337,7 +341,7 @@ def _east_asian(low):
         if 1600 <= year < 2200:
             yield _checked(*found.span(), ["year month day, East Asian"], year, month, day)
 
-
+# %% ../../nbs/22a_fields.date_grammar.ipynb #d9d79c4a
 def _whole(low):
     "Forms that are dates only when they are the whole text."
     inner = low.strip()

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import datetime as dt
 import re
+from bisect import bisect_right
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
@@ -52,13 +53,10 @@ def _find(text):
     hidden = [] if text.isascii() else [m.start() for m in _INVISIBLE.finditer(text)]
     if not hidden:
         return Candidates((DateValue(text[r.start : r.end], *r) for r in read_dates(text)), text)
-    gone, shift = set(hidden), []
-    for i in range(len(text)):
-        if i not in gone:
-            shift.append(i)
+    seen_at = [h - i for i, h in enumerate(hidden)]  # where each would stand if it took no place
     values = []
-    for r in read_dates("".join(text[i] for i in shift)):
-        start, end = shift[r.start], shift[r.end - 1] + 1
+    for r in read_dates(_INVISIBLE.sub("", text)):
+        start, end = r.start + bisect_right(seen_at, r.start), r.end + bisect_right(seen_at, r.end - 1)
         values.append(DateValue(text[start:end], start, end, *r[2:]))
     return Candidates(values, text)
 
@@ -109,9 +107,10 @@ def parse_date(
 # %% ../../nbs/23_fields.dates.ipynb #0c6aa40b
 _CUE = re.compile(
     r"(?i)\b(?:(?P<start>effective|commenc\w{0,6}|beg[ai]n\w{0,6}|start\w{0,4}|in\s{1,9}force|from)"
-    r"|(?P<end>terminat\w{0,5}|expir\w{0,6}|end(?:s|ed|ing)?|conclud\w{0,4}|until|through|till|to"
-    r"|(?:no|not)\s{1,9}later\s{1,9}than))\b"
+    r"|(?P<end>terminat\w{0,5}|expir\w{0,6}|end(?:s|ed|ing)?|conclud\w{0,4}|until|through|till|(?:no|not)\s{1,9}later\s{1,9}than"
+    r"|to(?=\s{1,9}(?:and\s{1,9}including\s{1,9})?\Z)))\b"
 )
+_STOP = re.compile(r"<omitted>|\n\s*\n|[.;]\s+(?=[A-Z])")  # a cue does not reach over the end of its sentence
 _NAMED = re.compile(
     r"(?i)[\s,.]{0,9}\(?(?:the|this|as)?\s{0,9}[\"“'](?:(?P<start>(?:effective|commencement|start)\s{1,9}date)"
     r"|(?P<end>(?:expiration|expiry|termination|end)\s{1,9}date))"
@@ -125,7 +124,8 @@ def _roles(candidates):
     for v in candidates:
         if v.day:
             named = _NAMED.match(source, v.end, v.end + 60)
-            cues = list(_CUE.finditer(source, max(at, v.start - _REACH), v.start))
+            stops = [m.end() for m in _STOP.finditer(source, max(at, v.start - _REACH), v.start)]
+            cues = list(_CUE.finditer(source, max([at, v.start - _REACH, *stops]), v.start))
             cue = named or (cues[-1] if cues else None)
             yield v, cue and ("start" if cue["start"] else "end")
         at = v.end
