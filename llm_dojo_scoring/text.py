@@ -16,11 +16,11 @@ from functools import lru_cache
 
 from rapidfuzz import fuzz
 
-from .core import is_null
+from .core import Verdict, is_null
 
 # %% auto #0
 __all__ = ['CORPORATE_SUFFIXES', 'STOPWORDS', 'as_text', 'fold', 'tokens', 'token_counts', 'normalize_text', 'content_tokens',
-           'token_f1', 'token_coverage', 'token_set_jaccard', 'sequence_ratio', 'token_set_ratio']
+           'token_f1', 'token_coverage', 'token_set_jaccard', 'sequence_ratio', 'token_set_ratio', 'decide_wordless']
 
 # %% ../nbs/10_text.ipynb #3871881f
 def as_text(
@@ -95,18 +95,18 @@ class _Separators(dict):
 
 
 _SEPARATORS = _Separators()
-_LONG = 20_000  # longer texts are not kept
+_LONG = 20_000  # of longer texts only the last few are kept
 
 # %% ../nbs/10_text.ipynb #e392f495
 def _cut(text):
     return tuple(_fold.__wrapped__(text).translate(_SEPARATORS).split())
 
 
-_cut_kept = lru_cache(maxsize=16_384)(_cut)
+_cut_kept, _cut_long = lru_cache(maxsize=16_384)(_cut), lru_cache(maxsize=8)(_cut)
 
 
 def _tokens(text):
-    return _cut_kept(text) if len(text) <= _LONG else _cut(text)
+    return _cut_kept(text) if len(text) <= _LONG else _cut_long(text)
 
 
 def tokens(
@@ -124,7 +124,7 @@ def _counts_kept(text):
 
 
 def _counts(text):
-    return _counts_kept(text) if len(text) <= _LONG else dict(Counter(_cut(text)))
+    return _counts_kept(text) if len(text) <= _LONG else dict(Counter(_tokens(text)))
 
 
 @lru_cache(maxsize=16_384)
@@ -249,3 +249,18 @@ def token_set_ratio(
     if not x or not y:
         return float(x == y)
     return fuzz.token_set_ratio(" ".join(sorted(x)), " ".join(sorted(y))) / 100
+
+# %% ../nbs/10_text.ipynb #4449c79b
+def decide_wordless(
+    predicted: object,  # Text the model returned
+    expected: object,  # Ground-truth text
+) -> Verdict | None:  # The verdict when a side holds no word, else `None`
+    "Settle the pairs in which a side is blank or holds only punctuation. Never raises."
+    p, e = as_text(predicted), as_text(expected)
+    if _tokens(p) and _tokens(e):
+        return None
+    if not p.strip() and not e.strip():
+        return Verdict(1.0, "both empty")
+    if not p.strip() or not e.strip():
+        return Verdict(0.0, "one side empty", p or None, e or None)
+    return Verdict(float(_fold(p).split() == _fold(e).split()), "no words", p, e)

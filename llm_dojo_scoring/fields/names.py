@@ -17,7 +17,7 @@ from rapidfuzz.distance import OSA, JaroWinkler
 from ..core import Verdict
 from ..embedding import rescue, rescue_matrix
 from ..places import find_places
-from ..text import CORPORATE_SUFFIXES, STOPWORDS, as_text, fold, tokens
+from ..text import CORPORATE_SUFFIXES, STOPWORDS, as_text, decide_wordless, tokens
 
 # %% auto #0
 __all__ = ['decide_name', 'score_name_field', 'name_similarities']
@@ -206,17 +206,6 @@ def _compare_rests(a, b, shared, base):
     return min(base, _UNLIKE), "different name", note
 
 # %% ../../nbs/20_fields.names.ipynb #45c68c9e
-def _wordless(p, e):
-    "Verdict when a side has no word, else `None`."
-    if p.strip() and e.strip() and tokens(p) and tokens(e):
-        return None
-    if bool(p.strip()) != bool(e.strip()):
-        return Verdict(0.0, "one side empty", p or None, e or None)
-    if not p.strip():
-        return Verdict(1.0, "both empty")
-    return Verdict(float(fold(p).split() == fold(e).split()), "no words", p, e)
-
-
 def decide_name(
     predicted: object,  # Name or title the model returned
     expected: object,  # Ground-truth name or title
@@ -226,7 +215,7 @@ def decide_name(
 
     The note says when the prediction is only a part of the label, and what tells two names apart."""
     p, e = as_text(predicted), as_text(expected)
-    verdict = _wordless(p, e)
+    verdict = decide_wordless(p, e)
     if verdict is not None:
         return verdict
     a, b = _read(p), _read(e)
@@ -286,5 +275,5 @@ def name_similarities(
         reads = ([_read(side[i]) for i in rows] for side, rows in zip((p, e), words, strict=True))
         grid[np.ix_(*words)] = _string_similarities(*reads)
     for i in set(range(len(p))) - set(words[0]):
-        grid[i] = [verdict.score if (verdict := _wordless(p[i], t)) else 0.0 for t in e]
+        grid[i] = [verdict.score if (verdict := decide_wordless(p[i], t)) else 0.0 for t in e]
     return rescue_matrix(grid, p, e, embedding)
