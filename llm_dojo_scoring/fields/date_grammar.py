@@ -63,7 +63,7 @@ _YEAR_WORDS = (
 )
 _YEAR = (
     r"(?:(?P<y>(?:1[6-9]|2[01])\d\d)(?![\d_]|,\d{3}(?!\d))|'(?P<a>\d\d)(?!\d)"
-    rf"|(?P<o>(?=[lio]{{1,3}}\d|\d[\dlio]{{0,2}}[lio])[12li][09o][\dlio]{{2}})(?![a-z\d_])|(?P<yw>{_YEAR_WORDS}))"
+    rf"|(?P<o>(?=[lio]{{1,3}}\d|\d[\dlio]{{0,2}}[lio])[12li][09o][\dlio]{{2}})(?![a-z\d_])|(?P<yw>{_YEAR_WORDS})(?:\s?\(\d{{4}}\))?)"
 )
 _AFTER_YY = (
     "and|by|between|among|with|to|is|shall|was|the|effective|hereinafter|at|in|on|for|pursuant|subject"
@@ -117,6 +117,7 @@ class Reading(NamedTuple):
 
 # %% ../../nbs/22a_fields.date_grammar.ipynb #8e83b288
 _LETTERS = str.maketrans("lio", "110")
+_BEHIND = 130  # characters before a month's name in which its day is looked for
 _PIVOT = 69  # two figures from here on belong to the twentieth century
 
 
@@ -182,8 +183,7 @@ def _checked(start, end, why, year, month=None, day=None):
 # %% ../../nbs/22a_fields.date_grammar.ipynb #36e45b1a
 def _day_before(low, start):
     "The day before a month's name at `start`: (offset, day, notes), or `None`."
-    near, far = max(0, start - 60), max(0, start - 130)  # few texts need the longer look
-    found = _DAY_BEFORE.search(low, near, start) or _DAY_BEFORE.search(low, far, start)
+    found = _DAY_BEFORE.search(low, max(0, start - _BEHIND), start)
     if not found or _NOT_A_DAY.search(low, max(0, found.start() - 12), found.start()):
         return None
     groups, why = found.groupdict(), []
@@ -211,6 +211,7 @@ def _around_month(low, start, end, month):
         day, year = _day_of(found.groupdict(), 1, why), _year_of(found.groupdict(), why)
         if year:
             return _checked(start, found.end(), ["month day year", *why], year, month, day)
+        why = []
     if found := _MONTH_YEAR.match(low, end):
         year = _year_of(found.groupdict(), why)
     elif found := _MONTH_YY.match(low, end):
@@ -221,13 +222,9 @@ def _around_month(low, start, end, month):
     if found and year and not found.groupdict().get("yy"):
         blank = ["day left blank"] if _BLANK.search(low, end, found.end()) else []
         return _checked(start, found.end(), ["month and year", *blank, *why], year, month)
-    if (found := _MONTH_RANGE.match(low, end)) and (year := _year_of({**found.groupdict()}, why)):
+    if (found := _MONTH_RANGE.match(low, end)) and (year := _year_of(found.groupdict(), why)):
         return _checked(start, found.end(), ["month and year", "range of days", *why], year, month)
-    return (
-        _year_before(low, start, end, month)
-        if low[max(0, start - 3) : start].strip(" -/")[-1:].isdigit()
-        else None
-    )
+    return _year_before(low, start, end, month)
 
 
 def _named(low):
@@ -241,6 +238,9 @@ def _named(low):
 _NUMBERS = re.compile(
     "[0-9][0-9]*"
 )  # begins with a set of characters, which is faster to look for than a repeat
+_YEAR_ALONE = re.compile(r"(?:1[89]|20)\d\d(?!\w|\s?%|[.,/]\d|-(?!(?:\d\d|\d{4})(?!\d))\d)")
+_JOINED = re.compile(r"(?:[^\W_]|(?<!_)_|\d[.,/-])\Z")
+_FROM_YEAR = re.compile(r"(?<!\d)(?:1[89]|20)\d\d-\Z")
 _COUNTED = re.compile(
     r"\s(?:shares?|units?|hours?|days?|miles|square|feet|acres|copies|dollars|u\.?s\.?\s?\$|usd|employees|pounds|tons?"
     r"|barrels|gallons|minutes|points|people|persons|words|pages|stores|customers|members|subscribers)(?![a-z])"
@@ -250,18 +250,23 @@ _BEFORE_COUNT = re.compile(
 )
 
 
+def _in_reach(year):
+    "Is it a year in which a contract could have been dated? Other numbers of four figures are not years."
+    return 1600 <= year < 2200
+
+
 def _triple(found):
     "The date of three numbers with one mark between them, or `None`."
     (a, mark, b, c), (start, end) = found.groups(), found.span()
     if len(a) == 4:
-        if not b[0].isdigit() or len(c) == 4 or not 1600 <= int(a) < 2200:
+        if not b[0].isdigit() or len(c) == 4 or not _in_reach(int(a)):
             return None
         return _checked(start, end, ["year month day"], int(a), int(b), int(c))
     if len(a) == 3 or len(c) == 1 or (mark == "." and len(c) == 2):
         return None
     why = [] if len(c) == 4 else ["two-digit year"]
     year = int(c) if len(c) == 4 else _century(int(c))
-    if not 1600 <= year < 2200:
+    if not _in_reach(year):
         return None
     if not b[0].isdigit():
         return _checked(start, end, ["month and year", "day left blank", *why], year, int(a))
@@ -270,7 +275,7 @@ def _triple(found):
         month, day, order = day, month, "day.month.year"
     if month > 12 >= day:
         month, day, order = day, month, order + " turned round"
-    if len(c) == 2 and (month > 12 or not 0 < day <= 31):
+    if len(c) == 2 and not (0 < month <= 12 and 0 < day <= 31):
         return None  # 12-34-56 is a number, not a year
     return _checked(start, end, [order, *why], year, month, day)
 
@@ -294,28 +299,12 @@ def _marked(low, s, before):
     return None
 
 # %% ../../nbs/22a_fields.date_grammar.ipynb #36917bc6
-def _is_year(low, s, e):
-    "Is the four-digit number at `s:e` a year alone: no amount, count, section or part of a longer number?"
-    if low[s : s + 2] not in ("18", "19", "20"):
+def _is_year(low, s):
+    "Does a year stand alone at `s`: no amount, count, section or part of a longer number or word?"
+    before, year = low[max(0, s - 12) : s], _YEAR_ALONE.match(low, s)
+    if not year or (_JOINED.search(before) and not _FROM_YEAR.search(before)):
         return False
-    before, after, next_ = low[s - 1], low[e : e + 1], low[e + 1 : e + 2]
-    if after.isalnum() or after == "_" or low[e : e + 2].lstrip()[:1] == "%":
-        return False
-    if after in (".", ",", "/") and next_.isdigit():
-        return False
-    if after == "-" and next_.isdigit() and not re.match(r"-(?:\d\d|\d{4})(?!\d)", low[e : e + 6]):
-        return False
-    if before.isalnum() or (before == "_" and low[s - 2] != "_"):
-        return False
-    if before in (".", ",", "/") and low[s - 2].isdigit():
-        return False
-    if (
-        before == "-"
-        and low[s - 2].isdigit()
-        and not re.fullmatch(r"(?:1[89]|20)\d\d", low[max(0, s - 5) : s - 1])
-    ):
-        return False
-    return not _COUNTED.match(low, e) and not _BEFORE_COUNT.search(low, max(0, s - 12), s)
+    return not _COUNTED.match(low, year.end()) and not _BEFORE_COUNT.search(before)
 
 # %% ../../nbs/22a_fields.date_grammar.ipynb #69011430
 def _figures(low):
@@ -326,8 +315,8 @@ def _figures(low):
         if s < done or e - s > 4:
             continue
         after = low[e : e + 2].lstrip()[:1]
-        value = _marked(low, s, low[s - 1]) if after in ("-", "/", ".") and after else None
-        if value is None and e - s == 4 and _is_year(low, s, e):
+        value = _marked(low, s, low[s - 1]) if after in ("-", "/", ".") else None
+        if value is None and e - s == 4 and _is_year(low, s):
             value = Reading(s, e, ("year alone",), int(number[0]))
         if value is not None:
             done = value.end
@@ -338,15 +327,14 @@ def _east_asian(low):
     "Dates with 年月日 or 년월일."
     for found in _EAST_ASIAN.finditer(low):
         year, month, day = (int(g) if g else None for g in found.groups())
-        if 1600 <= year < 2200:
+        if _in_reach(year):
             yield _checked(*found.span(), ["year month day, East Asian"], year, month, day)
 
 # %% ../../nbs/22a_fields.date_grammar.ipynb #d9d79c4a
 def _whole(low):
     "Forms that are dates only when they are the whole text."
     inner = low.strip()
-    found = _COMPACT.fullmatch(inner) if 8 <= len(inner) <= 16 else None
-    if found:
+    if found := _COMPACT.fullmatch(inner):
         compact = found[1] is not None
         year, month, day = (int(g) for g in (found.groups()[:3] if compact else found.groups()[:2:-1]))
         why = ["eight digits"] if compact else ["day.month.year", "two-digit year"]
