@@ -203,7 +203,7 @@ def _ends(a, b, flat):
     a = a._replace(number=number, factor=factor, why=(*a.why, _END), **shared)
     return [a, b._replace(codes=b.codes or a.codes, why=(*b.why, _END))]
 
-
+# %% ../nbs/14c_amounts.ipynb #6f4abf55
 def _neighbours(amounts, flat):
     "The amounts after reading neighbours together; what has no currency then is dropped."
     out = []
@@ -257,7 +257,7 @@ def _near_marks(flat, marks):
         if windows and start <= windows[-1][1]:
             start = windows.pop()[0]
         windows.append((start, stop))
-    return [n for start, stop in windows for n in find_numbers(flat, start=start, stop=stop, glued=True)]
+    return find_numbers(flat, within=windows, glued=True)
 
 
 def _read(text):

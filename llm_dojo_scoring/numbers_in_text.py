@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import lru_cache
@@ -235,8 +236,8 @@ def _together(left, right, flat):
 def find_numbers(
     text: str,  # Any text
     *,
-    start: int = 0,  # Where the search starts
-    stop: int | None = None,  # and where it ends; `None` for the end of the text
+    within: Sequence[tuple[int, int]]
+    | None = None,  # Stretches to search, in order; `None` for all of the text
     glued: bool = False,  # Also read digits that follow a letter directly, as in `USD5,000`?
 ) -> Candidates:  # `NumberValue`s in the order of the text
     """Find every number that a text states, in digits or in words.
@@ -244,7 +245,8 @@ def find_numbers(
     Offsets are into `text` as given. Ordinals, dates and section numbers are not numbers; a letter before
     the digits (`B2B`) makes them part of a name. Time is linear in the length of the text."""
     flat, out = plain(text), []
-    for found in _NUMBER.finditer(flat, start, len(flat) if stop is None else stop):
+    stretches = [(0, len(flat))] if within is None else within
+    for found in (m for start, stop in stretches for m in _NUMBER.finditer(flat, start, stop)):
         if found["digits"]:
             inside_a_name = not glued and flat[max(found.start() - 1, 0)].isalpha()
             read = [] if inside_a_name else _in_digits(found)
