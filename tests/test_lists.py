@@ -1,5 +1,8 @@
-"""Entity lists: every small assignment by brute force, any JSON value as a list, rescue within its bounds."""
+"""Entity lists: assignments by brute force, any JSON value as a list, scores and rescue within bounds."""
 
+import gzip
+import json
+import random
 from itertools import permutations
 
 import numpy as np
@@ -9,6 +12,7 @@ from hypothesis import strategies as st
 
 from llm_dojo_scoring.lists.matching import clean_items, optimal_pairs
 from llm_dojo_scoring.lists.partial_gt import ROLE_WORDS, count_used, names_party, rescue_labels
+from llm_dojo_scoring.lists.score import EntityListScore, distinct_labels, match_list, score_entity_list
 
 json_values = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=20),
@@ -79,8 +83,6 @@ def test_any_json_value_is_a_list_of_texts(value):
 
 @given(st.lists(st.sampled_from(["Acme Corp", "Beta LLC", "State of Ohio", "0"]), max_size=6))
 def test_items_of_a_list_do_not_depend_on_its_shape(items):
-    import json
-
     assert clean_items(items) == clean_items(tuple(items)) == clean_items(json.dumps(items)) == items
     assert clean_items([items]) == clean_items(repr(items)) == clean_items(dict(enumerate(items))) == items
     assert clean_items(set(items)) == clean_items(frozenset(items)) == sorted(set(items))
@@ -118,3 +120,113 @@ def test_rescue_adds_within_bounds(items, labels, data):
     assert len(pairs) <= count_used(items, pairs, rescued) <= min(len(items), len(found))
     if not any(map(names_party, items)):
         assert not any(r.how == "role" for r in rescued)
+
+
+clauses = st.lists(
+    st.lists(
+        st.sampled_from("pay the fee rent term notice audit insure assign 0 we".split()),
+        min_size=1,
+        max_size=7,
+    ).map(" ".join),
+    max_size=5,
+)
+parties = st.lists(st.lists(words, min_size=1, max_size=3).map(" ".join), max_size=5)
+lists_of = {"free_text": clauses, "name": parties}
+
+
+@pytest.mark.parametrize("element_type", lists_of)
+@pytest.mark.parametrize("partial_gt", [False, True])
+@settings(max_examples=150, deadline=None)
+@given(data=st.data())
+def test_the_order_of_a_list_changes_no_number(element_type, partial_gt, data):
+    items, labels = data.draw(lists_of[element_type]), data.draw(lists_of[element_type])
+    first = score_entity_list(element_type, items, labels, partial_gt=partial_gt)
+    shuffled = data.draw(st.permutations(items)), data.draw(st.permutations(labels))
+    assert score_entity_list(element_type, *shuffled, partial_gt=partial_gt) == first
+    assert 0 <= first.matched_predicted <= min(first.n_predicted, first.matched + first.n_repeated)
+    assert score_entity_list(element_type, items, items, partial_gt=partial_gt).f1 == 1.0
+    assert 0 <= first.matched <= first.n_expected == len(labels) - first.n_repeated
+    assert 0 <= first.precision <= 1 and 0 <= first.recall <= 1 and 0 <= first.f1 <= 1
+    if not partial_gt:
+        assert first.matched <= first.matched_predicted
+    assert (
+        partial_gt or score_entity_list(element_type, items, labels, partial_gt=True).matched >= first.matched
+    )
+
+
+@given(parties)
+def test_repeats_are_left_out_whatever_their_order(labels):
+    kept = distinct_labels(labels)
+    assert set(distinct_labels(labels[::-1])) == set(kept) and distinct_labels(kept) == kept
+    assert set(kept) <= set(labels)
+
+
+class Matcher:
+    "Finds two texts alike when they begin with the same letter; counts how often it was asked."
+
+    def __init__(self):
+        self.asked = 0
+
+    def similarity(self, a, b):
+        self.asked += 1
+        return 0.9 if a[:1].lower() == b[:1].lower() else 0.1
+
+
+@pytest.mark.parametrize("element_type", ["name", "free_text"])
+def test_a_matcher_rescues_names_and_clauses(element_type):
+    items, labels = ["Licensee shall remit royalties", "Zeta"], ["late payments bear interest", "Zeta"]
+    assert score_entity_list(element_type, items, labels).matched == 1
+    matcher = Matcher()
+    match = match_list(element_type, items, labels, matcher)
+    assert match.pairs == ((0, 0), (1, 1)) and match.similarity[0, 0] == pytest.approx(0.9)
+    assert match.similarity[1, 1] == 1.0 and matcher.asked <= 4
+
+
+@pytest.mark.parametrize(
+    "element_type, item, label",
+    [("date", "2024-03-03", "2021-04-09"), ("money", "$5", "$50"), ("id", "A-1", "A-2")],
+)
+def test_a_matcher_rescues_no_exact_type(element_type, item, label):
+    matcher = Matcher()
+    match = match_list(element_type, [item, "none of these"], [label, "never mind"], matcher)
+    assert match.similarity[0, 0] == 0.0 and matcher.asked == 0
+
+
+LIST_FIELDS = {"parties": "name", "key_obligations": "free_text", "termination_clauses": "free_text"}
+
+
+def stored_lists(pack, run):
+    "Each stored list score of a run: field, items, labels, and the seven stored numbers."
+    with gzip.open(pack / "expected.jsonl.gz", "rt", encoding="utf-8") as file:
+        expected = {row["filename"]: row["expected_fields"] or {} for row in map(json.loads, file)}
+    with gzip.open(pack / "rows_extraction.jsonl.gz", "rt", encoding="utf-8") as file:
+        for line in file:
+            if f'"run":"{run}"' not in line[:40]:
+                continue
+            row = json.loads(line)
+            for field, stored in (row.get("entity_list_scores") or {}).items():
+                if expected.get(row["filename"]) and row.get("predicted"):
+                    labels = expected[row["filename"]].get(field)
+                    yield field, row["predicted"].get(field), labels, stored
+
+
+@pytest.mark.parametrize("run", ["081", "171"])
+def test_real_lists(pack, run):
+    rng, n, lost = random.Random(42), 0, 0
+    from scipy.optimize import linear_sum_assignment
+
+    for field, items, labels, stored in stored_lists(pack, run):
+        match = match_list(LIST_FIELDS[field], items, labels, partial_gt=True)
+        score = EntityListScore.from_match(match, field)
+        assert score.n_predicted == stored[4] and score.n_expected + score.n_repeated == stored[5]
+        assert 0 <= score.precision <= 1 and score.unmatched_predicted >= 0 and score.unmatched_expected >= 0
+        rows, columns = linear_sum_assignment(match.similarity, maximize=True)
+        lost += len(match.pairs) - sum(
+            match.similarity[i, j] >= 0.6 for i, j in zip(rows, columns, strict=True)
+        )
+        if n % 20 == 0:
+            again = (rng.sample(side, len(side)) for side in (items, labels or []))
+            assert score_entity_list(LIST_FIELDS[field], *again, partial_gt=True, field_name=field) == score
+        n += 1
+    assert n > 450
+    assert 0 <= lost <= 3  # matches that the total over all cells would have given up

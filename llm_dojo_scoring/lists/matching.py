@@ -24,11 +24,7 @@ _UNREADABLE = (ValueError, SyntaxError, RecursionError, MemoryError)
 
 def _unfenced(text):
     "The text inside a Markdown code fence, or the text itself."
-    if text.startswith("```") and text.endswith("```") and len(text) >= 6:
-        inner = text[3:-3]
-        first, newline, rest = inner.partition("\n")
-        text = rest if newline and first.strip().isalnum() else inner
-    return text.strip()
+    return text.strip("`").strip().removeprefix("json").strip() if text.startswith("```") else text
 
 
 def _written_list(text):
@@ -42,7 +38,6 @@ def _written_list(text):
         except _UNREADABLE:
             continue
         return value if isinstance(value, (list, dict, set)) else None
-    return None
 
 
 def _members(value):
@@ -90,27 +85,20 @@ _PLACES = 9  # decimals that count in a similarity
 
 def _uncontested(worth):
     "The pairs, when each row's best column is its own, or each column's best row; else `None`."
-    rows, columns = worth.shape
-    if rows <= columns:
-        best = worth.argmax(axis=1)
-        if np.unique(best).size == rows:
-            return list(enumerate(best))
-    if columns <= rows:
-        best = worth.argmax(axis=0)
-        if np.unique(best).size == columns:
-            return sorted((i, j) for j, i in enumerate(best))
-    return None
+    for matrix, pairs in ((worth, lambda i, j: (i, j)), (worth.T, lambda j, i: (i, j))):
+        best = matrix.argmax(axis=1)
+        if np.unique(best).size == len(best):
+            return sorted(map(pairs, range(len(best)), best))
 
 
 def _assigned(worth):
     "The pairs of the best assignment, in whole numbers, where sums are exact and ties are ties."
     from scipy.optimize import linear_sum_assignment
 
-    fewer = min(worth.shape)
-    unit = float(min(10**_PLACES, 2**52 // (fewer * (fewer + 1))))
     paired = worth > -np.inf
-    # One more pair outweighs any total similarity: that is at most `fewer` units.
-    gain = np.where(paired, np.rint(np.where(paired, worth, 0.0) * unit) + fewer * unit + 1.0, 0.0)
+    # One more pair outweighs the total similarity of all others, which is at most one unit for each row.
+    unit = 10.0**_PLACES
+    gain = np.where(paired, np.rint(worth * unit) + len(worth) * unit, 0.0)
     rows, columns = linear_sum_assignment(gain, maximize=True)
     return [(i, j) for i, j in zip(rows, columns, strict=True) if paired[i, j]]
 

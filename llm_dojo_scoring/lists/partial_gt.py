@@ -8,6 +8,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import NamedTuple
 
+import numpy as np
+
+from .matching import optimal_pairs
 from ..text import tokens
 
 # %% auto #0
@@ -56,6 +59,17 @@ def names_party(
     return any(not _is_role(word) and word not in _PRONOUNS and not word.isdigit() for word in _telling(item))
 
 # %% ../../nbs/31_lists.partial_gt.ipynb #1f516132
+def _run(text):
+    "The words of a text between single blanks, so that a run of whole words is a substring."
+    return f" {' '.join(tokens(text))} "
+
+
+def _stands(label, run):
+    "Does the label have as many words as a contained label has, and do they stand in the run?"
+    fewest, most = _CONTAINED
+    return fewest <= len(tokens(label)) <= most and _run(label) in run
+
+# %% ../../nbs/31_lists.partial_gt.ipynb #97fdf171
 def contained_in(
     label: str,  # A label
     item: str,  # An item a model returned
@@ -64,13 +78,7 @@ def contained_in(
 
     Words are compared in normal form, so case, accents and punctuation do not matter. Never raises.
     Source: Scoring & Metrics Reference, section 3, "Partial ground truth"."""
-    words = tokens(label)
-    return _CONTAINED[0] <= len(words) <= _CONTAINED[1] and _run(words) in _run(tokens(item))
-
-
-def _run(words):
-    "Words between single blanks, so that a run of whole words is a substring."
-    return f" {' '.join(words)} "
+    return _stands(label, _run(item))
 
 # %% ../../nbs/31_lists.partial_gt.ipynb #7f00b30d
 class Rescue(NamedTuple):
@@ -89,35 +97,37 @@ def rescue_labels(
     """The labels that ordinary matching left open and that their words or their role bring back.
 
     Source: Scoring & Metrics Reference, section 3, "Partial ground truth"."""
-    used = {item for item, _ in pairs}
-    found = {label for _, label in pairs}
-    runs, somebody, rescued = None, None, []
-    for j, label in enumerate(labels):
-        if j in found:
-            continue
-        words = tokens(label)
-        if _CONTAINED[0] <= len(words) <= _CONTAINED[1]:
-            runs = [_run(tokens(item)) for item in items] if runs is None else runs
-            holders = [i for i, run in enumerate(runs) if _run(words) in run]
-            if holders:
-                item = next((i for i in holders if i not in used), holders[0])
-                used.add(item)
-                rescued.append(Rescue(j, "contained", item))
-                continue
-        if is_role_label(label):
-            somebody = any(map(names_party, items)) if somebody is None else somebody
-            if somebody:
-                rescued.append(Rescue(j, "role"))
-    return rescued
+    paired, found = {i for i, _ in pairs}, {j for _, j in pairs}
+    # In alphabetical order, so that the order of neither list decides which item is used.
+    rows, columns = (sorted(range(len(texts)), key=texts.__getitem__) for texts in (items, labels))
+    runs = [_run(items[i]) for i in rows]
+    somebody = any(map(names_party, items))
+    still_open = [j for j in columns if j not in found]
+    holders = {
+        j: [i for i, run in zip(rows, runs, strict=True) if _stands(labels[j], run)] for j in still_open
+    }
+    contained = [j for j in holders if holders[j]]
+    free = [i for i in rows if i not in paired]
+    holds = np.array([[i in holders[j] for j in contained] for i in free], dtype=float)
+    own = optimal_pairs(holds.reshape(len(free), len(contained)), 1.0)
+    item_of = {contained[j]: free[i] for i, j in own}
+    return [
+        Rescue(j, "contained", item_of.get(j, holders[j][0])) if holders[j] else Rescue(j, "role")
+        for j in sorted(holders)
+        if holders[j] or (somebody and is_role_label(labels[j]))
+    ]
 
 
 def count_used(
     items: Sequence[str],  # What the model returned
     pairs: Sequence[tuple[int, int]],  # (item, label) pairs of ordinary matching
     rescued: Sequence[Rescue] = (),  # What `rescue_labels` brought back
+    repeats: Sequence[int] = (),  # Items that repeat a label as the annotator does
 ) -> int:  # Items that stand for some label; at most `len(items)`
-    "How many items are used: paired, containing a rescued label, or a party that takes a rescued role."
-    used = {item for item, _ in pairs} | {r.item for r in rescued if r.item is not None}
+    "How many items are used: paired, containing a rescued label, repeating one, or a party that takes a rescued role."
+    used = {item for item, _ in pairs} | {r.item for r in rescued if r.item is not None} | {*repeats}
     roles = sum(r.how == "role" for r in rescued)
-    free = sum(names_party(item) for i, item in enumerate(items) if i not in used) if roles else 0
+    if not roles:
+        return len(used)
+    free = sum(names_party(item) for i, item in enumerate(items) if i not in used)
     return len(used) + min(roles, free)
