@@ -10,9 +10,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from llm_dojo_scoring.fields.dispatch import FIELD_SCORERS
 from llm_dojo_scoring.lists.matching import clean_items, optimal_pairs
 from llm_dojo_scoring.lists.partial_gt import ROLE_WORDS, count_used, names_party, rescue_labels
 from llm_dojo_scoring.lists.score import EntityListScore, distinct_labels, match_list, score_entity_list
+from llm_dojo_scoring.text import token_coverage
 
 json_values = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=20),
@@ -152,6 +154,20 @@ def test_the_order_of_a_list_changes_no_number(element_type, partial_gt, data):
     assert (
         partial_gt or score_entity_list(element_type, items, labels, partial_gt=True).matched >= first.matched
     )
+
+
+@settings(max_examples=100, deadline=None)
+@given(clauses, clauses)
+def test_the_matrix_is_that_of_the_pair_scorers(items, labels):
+    for element_type, score in FIELD_SCORERS.items():
+        match = match_list(element_type, items, labels)
+        assert match.similarity.shape == (len(match.items), len(match.labels))
+        for i, item in enumerate(match.items):
+            for j, label in enumerate(match.labels):
+                similar = score(item, label)
+                if element_type == "free_text" and (covered := token_coverage(label, item)) >= 0.7:
+                    similar = max(similar, covered)
+                assert match.similarity[i, j] == similar, (element_type, item, label)
 
 
 @given(parties)
