@@ -142,7 +142,7 @@ def _usage(row):
     counts = []
     for key in _COUNTS:
         value = row.get(key)
-        counts.append(count := None if is_null(value) else _count(value))
+        counts.append(count := _count(value))
         if count is None and not is_null(value):
             return None
     return counts

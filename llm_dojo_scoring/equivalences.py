@@ -55,43 +55,29 @@ def _letters(text):
     return "".join(c for c in unicodedata.normalize("NFKC", text).casefold() if c.isalnum())
 
 
-def _stem(text):
-    "Letters and digits without last words and plural s: what step 2 compares."
-    words = label_key(text).split()
-    while len(words) > 1 and words[-1].strip("._") in _LAST_WORDS:
-        words.pop()
-    return _letters(
-        "".join(w[:-1] if len(w) > 3 and w.endswith("s") and not w.endswith("ss") else w for w in words)
-    )
-
-
-def _without_last(phrase):
-    "A phrase without its last words."
-    words = phrase.split()
-    while len(words) > 1 and words[-1].casefold() in _LAST_WORDS:
-        words.pop()
-    return " ".join(words)
+def _without_last(name):
+    "The words of a name without a last one that every family shares."
+    words = label_key(name).split()
+    return " ".join(words[:-1] if words[1:] and words[-1] in _LAST_WORDS else words)
 
 
 @lru_cache(maxsize=16)
 def _families(subtypes, aliases):
-    "(letters to key, stem to key, key to phrases) of a table of families and its aliases."
+    "(letters to key, key to phrases) of a table of families and its aliases."
     spelled: dict[str, list[str]] = {}
     for key, label in subtypes:
         spelled[key] = [key, label, *label.split("/")]
     for alias, key in aliases:
         spelled.setdefault(key, []).append(alias)
-    exact, stems = {}, {}
+    exact: dict[str, str] = {}
     for key, names in spelled.items():
         for name in names:
             exact.setdefault(_letters(name), key)
-        for name in (*names, *_WORD_FORMS.get(key, ())):
-            stems.setdefault(_stem(name), key)
     phrases = {
-        key: tuple(dict.fromkeys(_without_last(label_key(n)) for n in (*names, *_WORD_FORMS.get(key, ()))))
+        key: tuple(dict.fromkeys(map(_without_last, (*names, *_WORD_FORMS.get(key, ())))))
         for key, names in spelled.items()
     }
-    return exact, stems, phrases
+    return exact, phrases
 
 
 def _tables(settings):
@@ -110,10 +96,9 @@ def normalize_subtype(
     "other" for a missing value, for no family, and for several. Never raises. Source: Scoring & Metrics Reference, section 6."""
     if is_blank(value) or not (letters := _letters(text := str(value))):
         return SUBTYPE_UNKNOWN
-    exact, stems, phrases = _tables(settings)
-    found = exact.get(letters) or stems.get(_stem(text))
-    if found:
-        return found
+    exact, phrases = _tables(settings)
+    if letters in exact:
+        return exact[letters]
     named = {m.label for m in label_mentions(text.replace("_", " "), phrases) if not m.negated}
     if len(named) > 1:
         named -= _GIVES_WAY

@@ -34,6 +34,7 @@ ANSWER_KEYS = ("doc_type", "label", "answer", "classification", "class", "catego
 
 # %% ../nbs/11_labels.ipynb #f205b625
 _DECODER = json.JSONDecoder()
+_BEGINS = re.compile(r"\s*(?:```)?(?:json)?\s*\{")
 _TRIES = 8  # objects, or braces that begin none, that are looked at in one text
 # An object cut off by a token limit: its answer field can often still be read.
 _CUT_OFF = r"""["']{key}["']\s{{0,9}}:\s{{0,9}}(?:"([^"]{{0,200}})"|'([^']{{0,200}})'|(null|None)\b)"""
@@ -83,7 +84,7 @@ def json_answer(
         if "{" not in value:
             return None
         objects = [o for o in _objects(value) if o]
-        if not objects and value.strip().strip("`").lstrip().removeprefix("json").lstrip().startswith("{"):
+        if not objects and _BEGINS.match(value):
             return _cut_off(value, keys)
     else:
         objects = [value] if isinstance(value, Mapping) else []
@@ -97,7 +98,7 @@ def json_answer(
 # %% ../nbs/11_labels.ipynb #5d7119e9
 _AROUND = " \t\r\n\"'`“”„‘’‚«»*_"
 _END = ".,;:!?"
-_BETWEEN = re.compile(r"[\s_\-\u2010-\u2015\u2212]+")
+_BETWEEN = re.compile(r"(?<=[^\W_])[\s_\-\u2010-\u2015\u2212]+(?=[^\W_])")
 
 # %% ../nbs/11_labels.ipynb #81441b1c
 def clean_label(
@@ -107,15 +108,14 @@ def clean_label(
     if is_null(value):
         return ""
     text = " ".join(unicodedata.normalize("NFKC", str(value)).casefold().split())
-    return text.strip(_AROUND).rstrip(_END + _AROUND).lstrip(_AROUND) or text
+    return text.lstrip(_AROUND).rstrip(_END + _AROUND) or text
 
 
 def label_key(
     value: object,  # A label in any spelling
 ) -> str:  # Its words, separated by one blank
     "The key by which two spellings of one label are equal: blanks, hyphens and underscores between words do not count."
-    text = clean_label(value)
-    return _BETWEEN.sub(" ", text).strip() or text
+    return _BETWEEN.sub(" ", clean_label(value))
 
 
 def same_label(
@@ -245,7 +245,7 @@ def _stated(text, by_key):
     "The one label that whole lines of the text state, or `None`."
     found = set()
     for line in text.splitlines()[:1000]:
-        line = line.strip(_AROUND + "#>")
+        line = line.strip(_AROUND + "#>-•")
         marked = _MARKER.match(line)
         label = by_key.get(label_key(line[marked.end() :] if marked else line[:200]))
         if label is None and marked:  # "Answer: contract. It binds two parties."
