@@ -81,6 +81,7 @@ def test_parquet_and_its_missing_extra(tmp_path, monkeypatch):
     rows = [{"filename": "a.pdf", "parties": ["Acme", "Beta"]}, {"filename": "b.pdf", "parties": None}]
     parquet.write_table(pa.Table.from_pylist(rows), path)
     assert [p.predicted for p in read_predictions(path)] == [{"parties": ["Acme", "Beta"]}, {"parties": None}]
+    assert [p.where for p in read_predictions(path)] == [f"{path} row 1", f"{path} row 2"]
     path.write_bytes(path.read_bytes()[:-5])
     with pytest.raises(BadInput, match="a parquet file"):
         docs(path)
@@ -97,6 +98,30 @@ def test_a_polars_frame_is_read_through_to_dicts():
             return [{"filename": "a.pdf", "governing_law": "Utah"}]
 
     assert docs(Frame()) == ["a.pdf"]
+
+
+def test_small_print():
+    class Empty:
+        columns = ()
+
+        def to_dict(self, orient):
+            return []
+
+    with pytest.raises(BadInput, match="predictions: expected at least one record"):
+        docs(Empty())
+    rows = [
+        {"filename": "a", "status": "error", "overall_score": 0.0},
+        {"filename": "b", "error": False, "predicted": {}},
+    ]
+    assert [(p.failed, p.error) for p in read_predictions(rows)] == [(True, ""), (False, "")]
+    with pytest.raises(BadInput, match="the rows hold scores only"):
+        docs([{"filename": "a", "status": "completed", "overall_score": 0.9}])
+    runs = [
+        {"results": [], "run": "1"},
+        {"results": [{"filename": "a", "predicted": {}}], "experiment_name": "v31"},
+    ]
+    assert docs(runs, run="v31") == ["a"]
+    assert [p.run for p in read_predictions(runs[1:])] == ["v31"]
 
 
 def test_memory_does_not_grow_with_the_run(tmp_path):
