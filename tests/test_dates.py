@@ -285,7 +285,7 @@ def test_time_grows_with_the_length_of_the_text(unit):
         text = head + unit * (100_000 // len(unit)) + tail
         spent = seconds(find_dates, text)
         assert spent < 1.0, f"{unit!r}: {spent:.2f} s for {len(text)} characters"
-        select_date(find_dates(text)[:50], "effective")
+        select_date(find_dates(text[:2000]), "effective")
     assert seconds(is_null_expectation, unit * (100_000 // len(unit))) < 1.0
 
 
