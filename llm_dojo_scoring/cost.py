@@ -8,7 +8,6 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Iterable, Mapping
-from fractions import Fraction
 
 from .config import get_settings
 from .core import is_null, refuse
@@ -39,11 +38,14 @@ def price_for(
     return table[max(dated, key=len)] if dated else None
 
 # %% ../nbs/03_cost.ipynb #2c063b15
+_MOST = 1e12  # dollars; no row was billed more
 _DIGITS = re.compile(r"\s*(\d{1,18})(?:\.0{1,6})?\s*", re.ASCII)
 
 
 def _count(value):
     "A count of tokens as an integer of at least 0, or `None`."
+    if type(value) is int:
+        return value if value >= 0 else None
     if isinstance(value, str):
         found = _DIGITS.fullmatch(value)
         return int(found[1]) if found else None
@@ -58,13 +60,13 @@ def _count(value):
 
 def _charge(value):
     "A billed amount in dollars, of at least 0, or `None`."
-    if isinstance(value, bool) or is_null(value):
+    if value is None or isinstance(value, bool):
         return None
     try:
         amount = float(value)
     except (TypeError, ValueError, OverflowError):
-        return None
-    return amount if math.isfinite(amount) and amount >= 0 else None
+        return None  # what pandas calls missing is a TypeError here
+    return amount if 0 <= amount <= _MOST else None
 
 
 def _micro(usd):
@@ -142,10 +144,24 @@ def _usage(row):
     counts = []
     for key in _COUNTS:
         value = row.get(key)
-        counts.append(count := _count(value))
+        count = None if value is None else _count(value)
         if count is None and not is_null(value):
             return None
+        counts.append(count)
     return counts
+
+
+def _add(partials, x):
+    "Add a charge to an exact sum, kept as floats that do not overlap (Shewchuk 1997); `math.fsum` of them rounds once."
+    kept = []
+    for y in partials:
+        if x < y:
+            x, y = y, x
+        high = x + y
+        if low := y - (high - x):
+            kept.append(low)
+        x = high
+    partials[:] = [*kept, x]
 
 # %% ../nbs/03_cost.ipynb #8516039b
 def tokens_summary(
@@ -157,7 +173,7 @@ def tokens_summary(
     Sums are exact and rounded once, so the order of the rows does not matter. Never raises on what a provider sent.
     Source: Scoring & Metrics Reference, section 13."""
     prompt = completion = total = rows = priced = 0
-    billed, parts_known = Fraction(0), True
+    billed, parts_known = [], True
     for row in usage_records or ():
         if (usage := _usage(row)) is None:
             continue
@@ -165,14 +181,15 @@ def tokens_summary(
         rows, prompt, completion, total = rows + 1, prompt + p, completion + c, total + max(t, p + c)
         parts_known = parts_known and (t == 0 or usage[0] is not None or usage[1] is not None)
         if (charge := _charge(row.get("cost"))) is not None:
-            billed, priced = billed + Fraction(charge), priced + 1
+            _add(billed, charge)
+            priced += 1
     usd = _usd(prompt, completion, price_for(model)) if parts_known else None
     return {
         "prompt_tokens": prompt,
         "completion_tokens": completion,
         "total_tokens": total,
-        "cost_usd": _micro(float(billed / priced)) if priced else None,
-        "cost_total_usd": _micro(float(billed)) if priced else None,
+        "cost_usd": _micro(math.fsum(billed) / priced) if priced else None,
+        "cost_total_usd": _micro(math.fsum(billed)) if priced else None,
         "cost_estimated_usd": _micro(usd),
         "rows_with_usage": rows,
         "rows_with_cost": priced,
