@@ -1,0 +1,321 @@
+"""The rules in plain Python, as one would first write them: the slow side of every ratio.
+
+Nothing here is imported by the package. Scores follow the published formulas in their simplest reading; they
+are not the package's scores (whose rules are richer), and only their cost is compared.
+"""
+
+from __future__ import annotations
+
+import datetime
+import difflib
+import random
+import re
+from collections import Counter
+
+# ---- intervals
+
+
+def bootstrap_ci(values, n_boot=2000, alpha=0.05, seed=42):
+    "Percentile bootstrap of a mean, one draw at a time."
+    rng, n = random.Random(seed), len(values)
+    means = sorted(sum(values[rng.randrange(n)] for _ in range(n)) / n for _ in range(n_boot))
+    lo = means[max(0, round(alpha / 2 * n_boot) - 1)]
+    hi = means[min(n_boot - 1, round((1 - alpha / 2) * n_boot) - 1)]
+    return {"lo": round(lo, 4), "hi": round(hi, 4)}
+
+
+def delta_significance(values_a, values_b, n_boot=2000, alpha=0.05, seed=42):
+    "Two-sample percentile bootstrap: B is drawn first, then A."
+    rng, n_a, n_b = random.Random(seed), len(values_a), len(values_b)
+    deltas = []
+    for _ in range(n_boot):
+        mean_b = sum(values_b[rng.randrange(n_b)] for _ in range(n_b)) / n_b
+        mean_a = sum(values_a[rng.randrange(n_a)] for _ in range(n_a)) / n_a
+        deltas.append(mean_b - mean_a)
+    deltas.sort()
+    lo = deltas[max(0, round(alpha / 2 * n_boot) - 1)]
+    hi = deltas[min(n_boot - 1, round((1 - alpha / 2) * n_boot) - 1)]
+    return {"ci_lo": round(lo, 4), "ci_hi": round(hi, 4)}
+
+
+def paired_delta(deltas, n_boot=2000, seed=42):
+    "Bootstrap of a mean of differences, and the share of resamples above 0."
+    rng, n = random.Random(seed), len(deltas)
+    means = [sum(deltas[rng.randrange(n)] for _ in range(n)) / n for _ in range(n_boot)]
+    return {"p_win_strict": sum(m > 0 for m in means) / n_boot}
+
+
+# ---- text
+
+_PUNCTUATION = re.compile(r"[,.;:'\"()\[\]{}!?@#$%^&*+=|\\/<>~`_-]")
+_SUFFIXES = frozenset(
+    "INC INCORPORATED LLC LTD LIMITED CORP CORPORATION CO COMPANY PLC LLP LP GROUP HOLDINGS TRUST".split()
+)
+_STOPWORDS = frozenset(
+    "the a an of and or for to in on by as is be are with its their his her such hereof hereunder shall any "
+    "all this that these those from between into upon under over".split()
+)
+
+
+def tokens(text):
+    return _PUNCTUATION.sub(" ", str(text or "").lower()).split()
+
+
+def content_tokens(text):
+    return set(tokens(text)) - _STOPWORDS
+
+
+def normalize(text):
+    return " ".join(t for t in _PUNCTUATION.sub(" ", str(text or "").upper()).split() if t not in _SUFFIXES)
+
+
+def sequence_ratio(a, b):
+    if not a and not b:
+        return 1.0
+    return difflib.SequenceMatcher(None, a, b).ratio() if a and b else 0.0
+
+
+def token_set_ratio(a, b):
+    left, right = set(tokens(a)), set(tokens(b))
+    if not left or not right:
+        return float(not left and not right)
+    if left == right:
+        return 1.0
+    shared = " ".join(sorted(left & right))
+    return max(
+        sequence_ratio(shared, " ".join(sorted(left))),
+        sequence_ratio(" ".join(sorted(left - right)), " ".join(sorted(right - left))),
+    )
+
+
+def token_f1(a, b):
+    left, right = Counter(tokens(a)), Counter(tokens(b))
+    if not right:
+        return float(not left)
+    shared = sum((left & right).values())
+    if not shared:
+        return 0.0
+    precision, recall = shared / sum(left.values()), shared / sum(right.values())
+    return 2 * precision * recall / (precision + recall)
+
+
+def jaro_winkler(a, b):
+    "Jaro similarity with the prefix bonus above 0.7."
+    if a == b:
+        return 1.0
+    if not a or not b:
+        return 0.0
+    reach = max(0, max(len(a), len(b)) // 2 - 1)
+    used_b, matched_a = [False] * len(b), []
+    for i, c in enumerate(a):
+        for j in range(max(0, i - reach), min(len(b), i + reach + 1)):
+            if not used_b[j] and b[j] == c:
+                used_b[j] = True
+                matched_a.append(c)
+                break
+    m = len(matched_a)
+    if not m:
+        return 0.0
+    swapped = (
+        sum(x != y for x, y in zip(matched_a, (c for c, u in zip(b, used_b, strict=True) if u), strict=True))
+        / 2
+    )
+    jaro = (m / len(a) + m / len(b) + (m - swapped) / m) / 3
+    prefix = 0
+    for x, y in zip(a[:4], b[:4], strict=False):
+        if x != y:
+            break
+        prefix += 1
+    return jaro + 0.1 * prefix * (1 - jaro) if jaro > 0.7 else jaro
+
+
+# ---- fields
+
+
+def score_id(predicted, expected):
+    return float(normalize(predicted) == normalize(expected))
+
+
+def score_name(predicted, expected):
+    left, right = normalize(predicted), normalize(expected)
+    if not left or not right:
+        return float(not left and not right)
+    left_tokens, right_tokens = set(left.split()), set(right.split())
+    if right_tokens <= left_tokens:
+        return 1.0
+    base = token_set_ratio(left, right)
+    return max(base, jaro_winkler(left, right)) if left_tokens & right_tokens else base
+
+
+def score_free_text(predicted, expected):
+    return token_f1(predicted, expected)
+
+
+def score_containment(predicted, expected):
+    left, right = content_tokens(predicted), content_tokens(expected)
+    if not right:
+        return float(not left)
+    return round(len(left & right) / len(right), 4) if left else 0.0
+
+
+_SCALES = {"K": 1e3, "M": 1e6, "B": 1e9}
+
+
+def parse_money(value):
+    if isinstance(value, (int, float)) and not isinstance(value, bool):
+        return float(value)
+    text = re.sub(r"[,$€£]|USD|DOLLARS|EUROS", "", str(value or "").upper()).strip()
+    scale = _SCALES.get(text[-1:], 1.0)
+    try:
+        return float(text.rstrip("KMB")) * scale
+    except ValueError:
+        return None
+
+
+def score_money(predicted, expected):
+    left, right = parse_money(predicted), parse_money(expected)
+    if left is None or right is None:
+        return score_name(predicted, expected)
+    return float(abs(left - right) <= 0.01)
+
+
+def parse_date(value):
+    from dateutil import parser
+
+    if not isinstance(value, str) or not value.strip():
+        return None
+    text = re.sub(r"(\d{1,2})\s*(st|nd|rd|th)\b", r"\1", value).replace(" day of ", " ")
+    try:
+        return parser.parse(text.strip(" ([{,."), default=datetime.datetime(2000, 1, 1), fuzzy=False).date()
+    except (ValueError, OverflowError):
+        return None
+
+
+def score_date(predicted, expected):
+    left, right = parse_date(predicted), parse_date(expected)
+    if left is None or right is None:
+        return score_name(predicted, expected)
+    if left == right:
+        return 1.0
+    if (left.year, left.month) == (right.year, right.month) or abs((left - right).days) <= 45:
+        return 0.67
+    return 0.33 if left.year == right.year else 0.0
+
+
+SCORERS = {
+    "id": score_id,
+    "date": score_date,
+    "money": score_money,
+    "name": score_name,
+    "free_text": score_free_text,
+    "containment": score_containment,
+}
+
+
+# ---- lists
+
+
+def score_list(element_type, predicted, expected, partial=False, threshold=0.6):
+    "Similarity matrix pair by pair, then the assignment."
+    from scipy.optimize import linear_sum_assignment
+
+    predicted, expected = [str(p) for p in predicted or []], [str(e) for e in expected or []]
+    if not predicted or not expected:
+        return {"score": float(not predicted and not expected), "matched": 0}
+    scorer = SCORERS[element_type]
+    matrix = [[0.0] * len(expected) for _ in predicted]
+    for i, p in enumerate(predicted):
+        for j, e in enumerate(expected):
+            matrix[i][j] = scorer(p, e)
+            if element_type == "free_text":
+                label = set(tokens(e))
+                covered = len(label & set(tokens(p))) / len(label) if label else 0.0
+                matrix[i][j] = max(matrix[i][j], covered if covered >= 0.7 else 0.0)
+    rows, columns = linear_sum_assignment(matrix, maximize=True)
+    matched = sum(matrix[i][j] >= threshold for i, j in zip(rows, columns, strict=True))
+    precision, recall = matched / len(predicted), matched / len(expected)
+    f1 = 2 * precision * recall / (precision + recall) if matched else 0.0
+    return {"score": recall if partial else f1, "matched": matched}
+
+
+# ---- the audit against the document
+
+_MONTHS = "january|february|march|april|may|june|july|august|september|october|november|december"
+_DATES = re.compile(
+    rf"\b(?:{_MONTHS})\s+\d{{1,2}}(?:st|nd|rd|th)?,?\s+\d{{4}}"
+    rf"|\b\d{{1,2}}(?:st|nd|rd|th)?\s+day\s+of\s+(?:{_MONTHS}),?\s+\d{{4}}"
+    r"|\b\d{1,2}/\d{1,2}/\d{2,4}|\b\d{4}-\d{2}-\d{2}",
+    re.I,
+)
+
+
+def document_dates(document):
+    return {parse_date(found.group()) for found in _DATES.finditer(document)} - {None}
+
+
+def grounded_items(items, document, coverage=0.7):
+    words = content_tokens(document)  # once per field, as one would write it first
+    verdicts = []
+    for item in items:
+        wanted = content_tokens(item)
+        verdicts.append(bool(wanted) and len(wanted & words) / len(wanted) >= coverage)
+    return verdicts
+
+
+def audit_list(element_type, predicted, expected, document, threshold=0.6):
+    predicted, expected = [str(p) for p in predicted or []], [str(e) for e in expected or []]
+    matched = [any(SCORERS[element_type](p, e) >= threshold for e in expected) for p in predicted]
+    grounded = grounded_items(predicted, document)
+    return {
+        "n_predicted": len(predicted),
+        "true_items": sum(m or g for m, g in zip(matched, grounded, strict=True)),
+    }
+
+
+def audit_scalar(field_type, predicted, expected, document, threshold=0.6):
+    matched = expected not in (None, "") and SCORERS[field_type](predicted, expected) >= threshold
+    grounded = field_type == "date" and parse_date(predicted) in document_dates(document)
+    grounded = grounded or grounded_items([predicted], document)[0]
+    return {"n_predicted": 1, "true_items": int(matched or grounded)}
+
+
+# ---- a row
+
+PARTIAL = {"parties", "key_obligations", "termination_clauses"}
+CONTAINMENT = {"governing_law", "term_length", "renewal_terms"}
+
+
+def _score_field(name, kind, predicted, expected):
+    if kind.startswith("entity_list"):
+        element = kind.partition(":")[2] or "name"
+        items = predicted if isinstance(predicted, list) else [predicted]
+        labels = expected if isinstance(expected, list) else [expected]
+        return score_list(element, items, labels, partial=name in PARTIAL)["score"]
+    if name in CONTAINMENT and kind in ("name", "free_text", "containment"):
+        kind = "containment"
+    return SCORERS.get(kind, score_name)(predicted, expected)
+
+
+def score_extraction(field_types, predicted, expected, document=None):
+    "Field scores, their mean, and the audit of what the model returned."
+    scores, audits = {}, {}
+    for name, label in expected.items():
+        if label not in (None, "", [], {}):
+            value = predicted.get(name)
+            scores[name] = (
+                0.0
+                if value is None
+                else round(_score_field(name, field_types.get(name, "name"), value, label), 4)
+            )
+    for name, kind in sorted(field_types.items()) if document else ():
+        value, label = predicted.get(name), expected.get(name)
+        if value in (None, "", []):
+            continue
+        if kind.startswith("entity_list"):
+            items = value if isinstance(value, list) else [value]
+            labels = label if isinstance(label, list) else [label] if label else []
+            audits[name] = audit_list(kind.partition(":")[2] or "name", items, labels, document)
+        else:
+            audits[name] = audit_scalar(kind if kind in SCORERS else "name", value, label, document)
+    overall = round(sum(scores.values()) / len(scores), 4) if scores else None
+    return {"overall_score": overall, "field_scores": scores, "audits": audits}
