@@ -36,6 +36,18 @@ def _joined(*notes):
     return "; ".join(filter(None, notes))
 
 # %% ../../nbs/26_fields.free_text.ipynb #fe56adff
+def _forms(p, e):
+    return (" ".join(tokens(p)), " ".join(tokens(e)))
+
+
+def _word_overlap(p, e, embedding):
+    "Score and rule of two texts that both hold words."
+    score = token_f1(p, e)
+    rule = "same words" if score == 1.0 else "shared words" if score else "no word shared"
+    score, raised = rescue(score, p, e, embedding)
+    return score, "embedding" if raised else rule
+
+# %% ../../nbs/26_fields.free_text.ipynb #157e9005
 def decide_free_text(
     predicted: object,  # Text the model returned
     expected: object,  # Ground-truth text
@@ -46,11 +58,7 @@ def decide_free_text(
     verdict = decide_wordless(p, e)
     if verdict is not None:
         return verdict
-    score = token_f1(p, e)
-    rule = "same words" if score == 1.0 else "shared words" if score else "no word shared"
-    score, raised = rescue(score, p, e, embedding)
-    forms = (" ".join(tokens(t)) for t in (p, e))
-    return Verdict(score, "embedding" if raised else rule, *forms, _negation_note(p, e))
+    return Verdict(*_word_overlap(p, e, embedding), *_forms(p, e), _negation_note(p, e))
 
 
 def score_free_text_field(
@@ -61,18 +69,30 @@ def score_free_text_field(
     """Score free text: token F1 over the plain tokens of both sides.
 
     Range [0, 1], higher is better; symmetric. Never raises. Source: Scoring & Metrics Reference, section 3."""
-    return decide_free_text(predicted, expected, embedding).score
+    p, e = as_text(predicted), as_text(expected)
+    verdict = decide_wordless(p, e)
+    return _word_overlap(p, e, embedding)[0] if verdict is None else verdict.score
 
 # %% ../../nbs/26_fields.free_text.ipynb #4524d569
 def _lost_place(p, e):
-    "Places of the label that the prediction replaces by others, and the words that name them."
-    label, here = place_tokens(e), set(find_places(p))
-    lost = sorted(set(label) - here)
-    if not lost or not here - set(label):
-        return [], frozenset(), ""
-    kept = frozenset().union(*(label[place] for place in set(label) & here))
+    "The words of the label's places that the prediction replaces by others, and a note; nothing when it does not."
+    wanted, here = set(find_places(e)), set(find_places(p))
+    lost, others = sorted(wanted - here), sorted(here - wanted)
+    if not lost or not others:
+        return frozenset(), ""
+    label = place_tokens(e)
+    kept = frozenset().union(*(label[place] for place in wanted & here))
     words = frozenset().union(*(label[place] for place in lost)) - kept
-    return lost, words, f"another place: {', '.join(sorted(here - set(label)))} for {', '.join(lost)}"
+    return words, f"another place: {', '.join(others)} for {', '.join(lost)}"
+
+
+def _coverage(p, e):
+    "Score, rule and note of a passage and a label that both hold words."
+    label = content_tokens(e)
+    words, note = _lost_place(p, e)
+    score = round(len((label & set(tokens(p))) - words) / len(label), 4)
+    rule = "label covered" if score == 1.0 else "partly covered" if score else "not covered"
+    return score, "another place" if note else rule, note
 
 # %% ../../nbs/26_fields.free_text.ipynb #444a88a3
 def decide_containment(
@@ -85,14 +105,8 @@ def decide_containment(
     verdict = decide_wordless(p, e)
     if verdict is not None:
         return verdict
-    label = content_tokens(e)
-    covered = label & set(tokens(p))
-    lost, words, note = _lost_place(p, e)
-    score = round(len(covered - words) / len(label), 4)
-    rule = "label covered" if score == 1.0 else "partly covered" if score else "not covered"
-    rule = "another place" if covered & words or lost else rule
-    forms = (" ".join(tokens(t)) for t in (p, e))
-    return Verdict(score, rule, *forms, _joined(note, _negation_note(p, e)))
+    score, rule, note = _coverage(p, e)
+    return Verdict(score, rule, *_forms(p, e), _joined(note, _negation_note(p, e)))
 
 
 def score_containment_field(
@@ -104,7 +118,9 @@ def score_containment_field(
 
     Range [0, 1], higher is better; not symmetric: riders and citations cost nothing. Never raises.
     Source: Scoring & Metrics Reference, section 3."""
-    return decide_containment(predicted, expected, embedding).score
+    p, e = as_text(predicted), as_text(expected)
+    verdict = decide_wordless(p, e)
+    return _coverage(p, e)[0] if verdict is None else verdict.score
 
 # %% ../../nbs/26_fields.free_text.ipynb #3afe0ffb
 _LARGE = 40_000  # pairs

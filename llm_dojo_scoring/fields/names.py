@@ -233,7 +233,9 @@ def score_name_field(
 
     Range [0, 1], higher is better. 1.0 for the same name and for one that stands whole inside the other; at most 0.5 for
     names that only look alike. Never raises. Source: Scoring & Metrics Reference, section 3."""
-    return decide_name(predicted, expected, embedding).score
+    p, e = as_text(predicted), as_text(expected)
+    verdict = decide_wordless(p, e)
+    return rescue(_compare(_read(p), _read(e))[0], p, e, embedding)[0] if verdict is None else verdict.score
 
 # %% ../../nbs/20_fields.names.ipynb #7b5ee210
 def _sharing(a_side, b_side, words_of):
