@@ -223,7 +223,7 @@ _HEAD = re.compile(
     re.I,
 )
 _TAIL = re.compile(
-    r"(?: ?(?P<close>\)))?(?:[.,]-{1,2}|/-)?(?: ?(?:(?:per|a|each|every|/) ?[a-z]{1,12}"
+    r"(?: ?(?P<close>\)))?(?:[.,]-{1,2}|/-)?(?: ?(?:(?:(?:per|a|each|every) |/ ?)[a-z]{1,12}"
     r"|annually|monthly|quarterly|yearly|p\.a\.|in total|in the aggregate))?[\s.;,]*",
     re.I,
 )
@@ -232,7 +232,7 @@ _TAIL = re.compile(
 def _alone(flat):
     "The amount of a text that is one number, with a label before it and a period behind at most."
     numbers = find_numbers(flat)
-    if len(numbers) != 1:
+    if len(numbers) != 1 or _PERCENT.match(flat, numbers[0].end):
         return []
     amount = _lettered(numbers[0], flat)
     head, tail = _HEAD.fullmatch(flat, 0, amount.start), _TAIL.fullmatch(flat, amount.end)

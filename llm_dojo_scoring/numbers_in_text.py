@@ -149,6 +149,7 @@ _SCALE |= {"lakh": 10**5, "lac": 10**5, "crore": 10**7}
 _SCALED = re.compile(
     rf"{_GAP}?(?:(hundred){_GAP})?(hundred|thousand|million|billion|trillion|lakh|lac|crore)s?(?![a-z])", re.I
 )
+_PART_OF = re.compile(r" (?:of )?an?(?= (?:hundred|thousand|million|billion|trillion))", re.I)
 _OPENS, _ADDED = re.compile(r"[ \n]{0,2}\([ ]?"), re.compile(r"[ \n]{1,2}(?:and )?")
 _CLOSES = re.compile(r"[ ]?\)")
 _TWO_OR_THREE = {"two": 2, "three": 3}
@@ -205,7 +206,8 @@ def _in_digits(found):
 # %% ../nbs/14a_numbers_in_text.ipynb #7eb4cde9
 def _scaled(read, flat):
     "The number with the scale word behind it."
-    found = _SCALED.match(flat, read.end)
+    part_of = _PART_OF.match(flat, read.end) if read.number < 1 else None  # half a million
+    found = _SCALED.match(flat, part_of.end() if part_of else read.end)
     if not found or read.scale > 1:
         return read
     scale = _SCALE[found[2].lower()] * (100 if found[1] else 1)
@@ -253,6 +255,8 @@ def find_numbers(
         else:
             read = [] if found["iso"] or found["other"] else _in_words(found)
         for number in read:
+            if out and number.start < out[-1].end:  # its words were the scale of the last number
+                continue
             number = _scaled(number, flat)
             joined = _together(out[-1], number, flat) if out else None
             out[-1:] = [joined] if joined else [*out[-1:], number]
