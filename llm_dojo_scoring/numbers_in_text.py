@@ -73,7 +73,7 @@ _BASE = (
 _WORD = rf"(?:{_TENS})(?:{_ONES})|(?:{_ONES})hundred|{_BASE}"
 _GAP = r"(?:[ \t\n\r]{1,4}|[ ]?-[ \n]?)"
 _HALF = rf"(?:(?:one|an?){_GAP})?half(?![a-z])"
-_SHARE = r"(?:one|two|three)(?:-(?:third|quarter|fourth)s?| (?:third|quarter|fourth)s)(?![a-z])(?! part)"
+_SHARE = r"(?!two.(?:quarter|fourth))(?:one|two|three)(?:-(?:third|quarter|fourth)s?| (?:third|quarter|fourth)s)(?![a-z])(?! part)"
 _TAIL = (
     rf"{_GAP}and{_GAP}(?:(?P<tail>{_HALF}|{_SHARE})|(?P<hundredths>[0-9]{{1,2}}|no|xx)/100(?![0-9]))"
     rf"|{_GAP}point(?P<point>(?: (?:zero|{_ONES})(?![a-z])){{1,8}})"
@@ -145,9 +145,10 @@ class NumberValue(Value):
 
 # %% ../nbs/14a_numbers_in_text.ipynb #39fa42f8
 _SCALE = {"hundred": 10**2, "thousand": 10**3, "million": 10**6, "billion": 10**9, "trillion": 10**12}
-_SCALE |= {"lakh": 10**5, "lac": 10**5, "crore": 10**7}
+_SCALE |= {"dozen": 12, "lakh": 10**5, "lac": 10**5, "crore": 10**7}
 _SCALED = re.compile(
-    rf"{_GAP}?(?:(hundred){_GAP})?(hundred|thousand|million|billion|trillion|lakh|lac|crore)s?(?![a-z])", re.I
+    rf"{_GAP}?(?:(hundred){_GAP})?(hundred|thousand|million|billion|trillion|dozen|lakh|lac|crore)s?(?![a-z])",
+    re.I,
 )
 _PART_OF = re.compile(r" (?:of )?an?(?= (?:hundred|thousand|million|billion|trillion))", re.I)
 _OPENS, _ADDED = re.compile(r"[ \n]{0,2}\([ ]?"), re.compile(r"[ \n]{1,2}(?:and )?")

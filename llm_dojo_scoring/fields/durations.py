@@ -66,10 +66,10 @@ def duration_role(
     left, right = _sentence_around(value, source)
     if _BEHIND_NOTICE.match(right) or _BEFORE_NOTICE.search(left):
         return "notice"
-    if _BEHIND_RENEWAL.match(right):
-        return "renewal"
     if _BEHIND_INITIAL.match(right):
         return "initial"
+    if _BEHIND_RENEWAL.match(right):
+        return "renewal"
     if _BEFORE_DEADLINE.search(left) or _BEHIND_DEADLINE.match(right):
         return "deadline"
     cues = [m.lastgroup for m in _CUES.finditer(f"{left}{value.text}")]
