@@ -16,9 +16,10 @@ from ..core import is_blank, refuse, says_nothing
 from ..text import as_text
 
 # %% auto #0
-__all__ = ['clean_items', 'optimal_pairs']
+__all__ = ['clean_items', 'only_pairs', 'optimal_pairs']
 
 # %% ../../nbs/30_lists.matching.ipynb #0d80170b
+_LONGEST_NOTHING = 60  # characters; a longer text says something
 _UNREADABLE = (ValueError, SyntaxError, RecursionError, MemoryError)
 
 
@@ -54,11 +55,17 @@ def _members(value):
     return listed if isinstance(listed, list) else None
 
 
-def _item_text(element):
-    "One item as trimmed text; a table gives its values in the order of its keys."
+def _texts_of(element):
+    "The items in one element as texts: itself, or the elements of a list; a table is one item, in the order of its keys."
+    if isinstance(element, str):
+        return [element]
     if isinstance(element, Mapping):
         element = [element[key] for key in sorted(element, key=as_text)]
-    return as_text(element).strip()
+    else:
+        inner = _members(element)
+        if inner is not None:
+            return [as_text(value) for value in inner if not is_blank(value)]
+    return [] if is_blank(element) else [as_text(element)]
 
 # %% ../../nbs/30_lists.matching.ipynb #a2199f86
 def clean_items(
@@ -72,15 +79,19 @@ def clean_items(
         written = _written_list(value)
         value = value if written is None else written
     members = _members(value)
-    flat = []
-    for element in [value] if members is None else members:
-        inner = None if isinstance(element, Mapping) else _members(element)
-        flat.extend([element] if inner is None else inner)
-    texts = [_item_text(element) for element in flat if not is_blank(element)]
-    return [text for text in texts if not says_nothing(text)]
+    texts = [
+        text.strip() for element in ([value] if members is None else members) for text in _texts_of(element)
+    ]
+    return [text for text in texts if text and (len(text) > _LONGEST_NOTHING or not says_nothing(text))]
 
 # %% ../../nbs/30_lists.matching.ipynb #7587b753
 _PLACES = 9  # decimals that count in a similarity
+
+
+def _threshold(threshold):
+    if threshold is None:
+        threshold = get_settings().field_scoring.bipartite_match_threshold
+    return round(threshold, _PLACES)
 
 
 def _uncontested(worth):
@@ -103,6 +114,19 @@ def _assigned(worth):
     return [(i, j) for i, j in zip(rows, columns, strict=True) if paired[i, j]]
 
 # %% ../../nbs/30_lists.matching.ipynb #9fb4ba6a
+def only_pairs(
+    similarity: np.ndarray,  # Similarities in [0, 1], one row an item and one column a label
+    threshold: float | None = None,  # Least similarity of a pair; `None` takes `bipartite_match_threshold`
+) -> (
+    list[tuple[int, int]] | None
+):  # All (row, column) of at least `threshold`, or `None` when two of them compete
+    "The pairs, where nothing has to be decided: no row and no column has two cells of at least `threshold`."
+    rows, columns = np.nonzero(np.round(similarity, _PLACES) >= _threshold(threshold))
+    rows, columns = rows.tolist(), columns.tolist()
+    if len(set(rows)) == len(rows) and len(set(columns)) == len(columns):
+        return list(zip(rows, columns, strict=True))
+
+
 def optimal_pairs(
     similarity: np.ndarray,  # Similarities in [0, 1], one row an item and one column a label
     threshold: float | None = None,  # Least similarity of a pair; `None` takes `bipartite_match_threshold`
@@ -111,16 +135,15 @@ def optimal_pairs(
 
     A NaN cell is no pair. Raises `ValueError` when `similarity` is not a matrix.
     Source: Scoring & Metrics Reference, section 3."""
-    if threshold is None:
-        threshold = get_settings().field_scoring.bipartite_match_threshold
     matrix = np.asarray(similarity, dtype=float)
     if matrix.ndim != 2:
         refuse("similarity", "a matrix, one row an item and one column a label", matrix.shape)
+    pairs = only_pairs(matrix, threshold)
+    if pairs is not None:
+        return pairs
     worth = np.round(matrix, _PLACES)
-    worth = np.where(worth >= round(threshold, _PLACES), worth, -np.inf)
+    worth = np.where(worth >= _threshold(threshold), worth, -np.inf)
     rows, columns = (np.flatnonzero((worth > -np.inf).any(axis=axis)) for axis in (1, 0))
-    if not rows.size:
-        return []
     worth = worth[np.ix_(rows, columns)]
     pairs = _uncontested(worth)
     pairs = _assigned(worth) if pairs is None else pairs

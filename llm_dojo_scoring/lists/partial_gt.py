@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import islice
 from typing import NamedTuple
 
 import numpy as np
@@ -35,8 +36,8 @@ def _is_role(word):
 
 
 def _telling(text):
-    "The words of a text that could say who is meant."
-    return [word for word in tokens(text) if word not in _SMALL_WORDS and len(word) > 1]
+    "The words of a text that could say who is meant, one by one."
+    return (word for word in tokens(text) if word not in _SMALL_WORDS and len(word) > 1)
 
 # %% ../../nbs/31_lists.partial_gt.ipynb #165e7665
 def is_role_label(
@@ -46,7 +47,7 @@ def is_role_label(
 
     One to three role words, in singular or plural, besides articles and "and". Never raises.
     Source: Scoring & Metrics Reference, section 3, "Partial ground truth"."""
-    words = _telling(label)
+    words = list(islice(_telling(label), _MOST_ROLES + 1))
     return 0 < len(words) <= _MOST_ROLES and all(map(_is_role, words))
 
 
@@ -64,10 +65,10 @@ def _run(text):
     return f" {' '.join(tokens(text))} "
 
 
-def _stands(label, run):
-    "Does the label have as many words as a contained label has, and do they stand in the run?"
+def _short(label):
+    "Has the label as many words as a contained label has?"
     fewest, most = _CONTAINED
-    return fewest <= len(tokens(label)) <= most and _run(label) in run
+    return fewest <= len(tokens(label)) <= most
 
 # %% ../../nbs/31_lists.partial_gt.ipynb #97fdf171
 def contained_in(
@@ -78,7 +79,22 @@ def contained_in(
 
     Words are compared in normal form, so case, accents and punctuation do not matter. Never raises.
     Source: Scoring & Metrics Reference, section 3, "Partial ground truth"."""
-    return _stands(label, _run(item))
+    return _short(label) and _run(label) in _run(item)
+
+# %% ../../nbs/31_lists.partial_gt.ipynb #5747807d
+def _holders(items, labels, short, paired):
+    "The item that contains each short label: as many different ones as possible, those not yet paired first."
+    if not short or not items:
+        return {}
+    # In alphabetical order, so that the order of neither list decides which item is used.
+    rows, short = sorted(range(len(items)), key=items.__getitem__), sorted(short, key=labels.__getitem__)
+    runs = [_run(items[i]) for i in rows]
+    holds = np.array([[_run(labels[j]) in run for j in short] for run in runs], dtype=float)
+    first = {
+        j: rows[k] for j, k in zip(short, holds.argmax(axis=0), strict=True) if _run(labels[j]) in runs[k]
+    }
+    free = [k for k, i in enumerate(rows) if i not in paired]
+    return first | {short[j]: rows[free[k]] for k, j in optimal_pairs(holds[free], 1.0)}
 
 # %% ../../nbs/31_lists.partial_gt.ipynb #7f00b30d
 class Rescue(NamedTuple):
@@ -97,25 +113,14 @@ def rescue_labels(
     """The labels that ordinary matching left open and that their words or their role bring back.
 
     Source: Scoring & Metrics Reference, section 3, "Partial ground truth"."""
-    paired, found = {i for i, _ in pairs}, {j for _, j in pairs}
-    # In alphabetical order, so that the order of neither list decides which item is used.
-    rows, columns = (sorted(range(len(texts)), key=texts.__getitem__) for texts in (items, labels))
-    runs = [_run(items[i]) for i in rows]
-    somebody = any(map(names_party, items))
-    still_open = [j for j in columns if j not in found]
-    holders = {
-        j: [i for i, run in zip(rows, runs, strict=True) if _stands(labels[j], run)] for j in still_open
-    }
-    contained = [j for j in holders if holders[j]]
-    free = [i for i in rows if i not in paired]
-    holds = np.array([[i in holders[j] for j in contained] for i in free], dtype=float)
-    own = optimal_pairs(holds.reshape(len(free), len(contained)), 1.0)
-    item_of = {contained[j]: free[i] for i, j in own}
-    return [
-        Rescue(j, "contained", item_of.get(j, holders[j][0])) if holders[j] else Rescue(j, "role")
-        for j in sorted(holders)
-        if holders[j] or (somebody and is_role_label(labels[j]))
-    ]
+    found = {j for _, j in pairs}
+    still_open = [j for j in range(len(labels)) if j not in found]
+    items_of = _holders(items, labels, [j for j in still_open if _short(labels[j])], {i for i, _ in pairs})
+    rescued = [Rescue(j, "contained", item) for j, item in items_of.items()]
+    roles = [j for j in still_open if j not in items_of and is_role_label(labels[j])]
+    if roles and any(map(names_party, items)):
+        rescued += [Rescue(j, "role") for j in roles]
+    return sorted(rescued)
 
 
 def count_used(

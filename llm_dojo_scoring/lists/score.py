@@ -19,7 +19,7 @@ from ..fields.free_text import coverage_matrix, free_text_similarities, score_co
 from ..fields.ids import normalize_id, score_id_field
 from ..fields.money import find_amounts, score_money_field
 from ..fields.names import name_similarities
-from .matching import clean_items, optimal_pairs
+from .matching import clean_items, only_pairs, optimal_pairs
 from .partial_gt import Rescue, count_used, rescue_labels
 from ..text import fold, tokens
 
@@ -154,6 +154,9 @@ def _alphabetical(texts):
 
 def _paired(element_type, items, labels, similarity):
     "The best pairs, in alphabetical order; of equally similar texts, those that say the same go together."
+    pairs = only_pairs(similarity)
+    if pairs is not None:
+        return pairs
     rows, columns = _alphabetical(items), _alphabetical(labels)
     worth = similarity[np.ix_(rows, columns)]
     column_of = {_form(labels[j], element_type): k for k, j in enumerate(columns)}
@@ -191,8 +194,8 @@ def match_list(
     similarity = _compared(element_type, items, labels, embedding)
     pairs = _paired(element_type, items, labels, similarity)
     rescued = rescue_labels(items, labels, pairs) if partial_gt else ()
-    taken = {i for i, _ in pairs} | {r.item for r in rescued}
     n_repeated = len(given) - len(labels)
+    taken = {i for i, _ in pairs} | {r.item for r in rescued}
     repeats = _repeats(element_type, items, given, taken) if n_repeated else ()
     texts = tuple(items), tuple(labels)
     found = tuple(pairs), tuple(rescued), n_repeated, tuple(repeats)
