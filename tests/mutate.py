@@ -1,0 +1,383 @@
+"""Plant one-token faults in a page's code, one at a time, and see whether its page and tests notice.
+
+    python tests/mutate.py nbs/22_fields.money.ipynb [--n 20] [--jobs 2] [--seed 0] [--list] [--only TEXT]
+
+Each fault is made in a temporary copy of the tree, in the notebook and in the exported module alike. A
+fault that the page's own cells, or a test file that imports the module, turn red is killed; the others are
+listed. The choice of faults depends on the seed and the page's code only. The exit code is the number of
+faults alive that EQUIVALENT does not explain (0 when all are killed), 100 when the page is red anyway.
+"""
+
+from __future__ import annotations
+
+import argparse
+import ast
+import copy
+import json
+import os
+import random
+import re
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from pathlib import Path
+from queue import SimpleQueue
+
+ROOT = Path(__file__).resolve().parents[1]
+PACKAGE = "llm_dojo_scoring"
+COPIED = (
+    "llm_dojo_scoring",
+    "nbs",
+    "tests",
+    "data",
+    "benchmarks",
+    "settings.ini",
+    "pyproject.toml",
+    "setup.py",
+)
+# tests that import every module, and would say nothing of this one in particular
+GENERAL = {"test_layers.py", "test_pages.py", "test_notebooks.py", "test_packaging.py", "test_site.py"}
+
+# (page, line with the fault) -> why no test could see it
+EQUIVALENT = {
+    ("49b_resampling", "_BLOCK = 1 << 16"): "the block size changes the speed of the replayed stream only",
+}
+
+
+@dataclass(frozen=True)
+class Fault:
+    "One small change of an exported cell."
+
+    cell: int  # Index of the cell in the notebook
+    line: int  # Line in the cell, from 1
+    kind: str
+    before: str  # The line as it is
+    after: str  # The line with the fault
+    source: str  # The whole cell with the fault
+
+    def __str__(self):
+        return f"cell {self.cell}, line {self.line}, {self.kind}\n      - {self.before}\n      + {self.after}"
+
+
+# ---- making faults
+
+_COMPARE = {
+    ast.Eq: ast.NotEq, ast.NotEq: ast.Eq, ast.Lt: ast.LtE, ast.LtE: ast.Lt, ast.Gt: ast.GtE, ast.GtE: ast.Gt,
+    ast.In: ast.NotIn, ast.NotIn: ast.In, ast.Is: ast.IsNot, ast.IsNot: ast.Is,
+}  # fmt: skip
+_BINARY = {
+    ast.Add: ast.Sub, ast.Sub: ast.Add, ast.Mult: ast.Div, ast.Div: ast.Mult, ast.FloorDiv: ast.Mult,
+    ast.Mod: ast.Mult, ast.BitAnd: ast.BitOr, ast.BitOr: ast.BitAnd, ast.LShift: ast.RShift,
+    ast.RShift: ast.LShift,
+}  # fmt: skip
+_NAMES = {"min": "max", "any": "all", "startswith": "endswith", "lower": "upper", "lstrip": "rstrip"}
+_NAMES |= {new: old for old, new in _NAMES.items()}
+_UNSWAPPED = {"isinstance", "getattr", "hasattr", "setattr", "issubclass"}  # a swap only raises
+
+
+def constants(node):
+    "Other values for a number or a flag; texts are left alone unless short enough to be a key or a sign."
+    value = node.value
+    if isinstance(value, bool):
+        yield not value
+    elif isinstance(value, int):
+        yield value + 1
+    elif isinstance(value, float):
+        yield value * (1e4 if abs(value) < 1e-3 else 1.1) if value else 0.1  # tolerances are small
+    elif isinstance(value, str) and 0 < len(value) <= 12:
+        yield value + "x"
+
+
+def changed(node):
+    "(kind, new node) for each small change of one node; the node itself is not touched."
+    new = copy.deepcopy(node)
+    if isinstance(node, ast.Compare):
+        for i, op in enumerate(node.ops):
+            new = copy.deepcopy(node)
+            new.ops[i] = _COMPARE[type(op)]()
+            yield "comparison", new
+    elif isinstance(node, ast.BoolOp):
+        new.op = ast.Or() if isinstance(node.op, ast.And) else ast.And()
+        yield "and/or", new
+    elif isinstance(node, ast.UnaryOp) and isinstance(node.op, (ast.Not, ast.USub, ast.Invert)):
+        yield "dropped sign", new.operand
+    elif isinstance(node, ast.BinOp) and type(node.op) in _BINARY:
+        new.op = _BINARY[type(node.op)]()
+        yield "operator", new
+    elif isinstance(node, ast.Constant):
+        for value in constants(node):
+            yield "constant", ast.Constant(value)
+    elif isinstance(node, ast.Call):
+        yield from changed_call(node)
+    elif isinstance(node, ast.IfExp):
+        new.body, new.orelse = new.orelse, new.body
+        yield "swapped branches", new
+
+
+def changed_call(node):
+    name = node.func.id if isinstance(node.func, ast.Name) else getattr(node.func, "attr", None)
+    if name in _NAMES:
+        new = copy.deepcopy(node)
+        if isinstance(new.func, ast.Name):
+            new.func.id = _NAMES[name]
+        else:
+            new.func.attr = _NAMES[name]
+        yield "function", new
+    plain = [isinstance(a, (ast.Name, ast.Attribute, ast.Constant)) for a in node.args[:2]]
+    if name not in _UNSWAPPED and plain == [True, True] and ast.dump(node.args[0]) != ast.dump(node.args[1]):
+        new = copy.deepcopy(node)
+        new.args[0], new.args[1] = new.args[1], new.args[0]
+        yield "swapped arguments", new
+
+
+def changed_statement(node):
+    "(kind, new statement) for a guard, a return or a loop step."
+    if isinstance(node, ast.If) and not node.orelse and leaves(node.body[-1]):
+        yield "guard removed", node.test, ast.Constant(False)
+    elif isinstance(node, ast.Return) and node.value is not None:
+        none = isinstance(node.value, ast.Constant) and node.value.value is None
+        yield "return value", node.value, ast.Constant(0 if none else None)
+    elif isinstance(node, ast.AugAssign) and type(node.op) in (ast.Add, ast.Sub):
+        new = copy.deepcopy(node)
+        new.op = _BINARY[type(node.op)]()
+        yield "operator", node, new
+    elif isinstance(node, (ast.Continue, ast.Break)):
+        yield "loop step", node, ast.Break() if isinstance(node, ast.Continue) else ast.Continue()
+
+
+def leaves(node):
+    return isinstance(node, (ast.Return, ast.Raise, ast.Continue, ast.Break))
+
+
+def skipped(tree):
+    "Nodes without a meaning to test: docstrings, annotations, f-strings, the words of an error."
+    out = set()
+    for node in ast.walk(tree):
+        left = []
+        if isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant):
+            left = [node.value]
+        elif isinstance(node, ast.JoinedStr):
+            left = [node]
+        elif isinstance(node, ast.Raise) or (
+            isinstance(node, ast.Call) and getattr(node.func, "id", "") in ("refuse", "warn")
+        ):
+            left = [node]
+        elif isinstance(node, (ast.arg, ast.AnnAssign)):
+            left = [node.annotation] if node.annotation else []
+        elif isinstance(node, ast.FunctionDef):
+            left = [node.returns] if node.returns else []
+        elif isinstance(node, ast.Assign) and any(
+            getattr(t, "id", "") in ("_all_", "__all__") for t in node.targets
+        ):
+            left = [node]
+        for top in left:
+            out.update(id(n) for n in ast.walk(top))
+    return out
+
+
+def faults_of(index: int, source: str):
+    "All faults of one exported cell, in order."
+    tree = ast.parse(source)
+    if all(isinstance(n, (ast.Import, ast.ImportFrom)) for n in tree.body):
+        return
+    lines, left_out = source.encode().splitlines(keepends=True), skipped(tree)
+    starts = [0]
+    for line in lines:
+        starts.append(starts[-1] + len(line))
+    for node in ast.walk(tree):
+        if id(node) in left_out:
+            continue
+        if isinstance(node, ast.expr):
+            options = [(kind, node, new) for kind, new in changed(node)]
+        else:
+            options = list(changed_statement(node))
+        for kind, old, new in options:
+            a = starts[old.lineno - 1] + old.col_offset
+            b = starts[old.end_lineno - 1] + old.end_col_offset
+            text = ast.unparse(ast.fix_missing_locations(new))
+            if isinstance(old, ast.expr):
+                text = f"({text})" if not isinstance(new, (ast.Constant, ast.Call, ast.Name)) else text
+            raw = source.encode()
+            mutated = (raw[:a] + text.encode() + raw[b:]).decode()
+            try:
+                ast.parse(mutated)
+            except SyntaxError:
+                continue
+            before, after = source.splitlines(), mutated.splitlines()
+            at = next((i for i, (x, y) in enumerate(zip(before, after, strict=False)) if x != y), None)
+            if at is not None:
+                yield Fault(index, at + 1, kind, before[at].strip(), after[at].strip(), mutated)
+
+
+def all_faults(page: Path):
+    "Every fault of a page."
+    for index, cell in enumerate(json.loads(page.read_text(encoding="utf-8"))["cells"]):
+        source = "".join(cell["source"])
+        if cell["cell_type"] == "code" and re.match(r"#\| ?exporti?\s*\n", source):
+            yield from faults_of(index, source)
+
+
+def chosen(page: Path, n: int, seed: int):
+    "A sample of the faults, the same for the same page and seed, in the page's order."
+    faults = list(dict.fromkeys(all_faults(page)))
+    picks = random.Random(f"{seed}:{page.stem}").sample(range(len(faults)), min(n, len(faults)))
+    return [faults[i] for i in sorted(picks)], len(faults)
+
+
+# ---- running them
+
+
+def module_of(page: Path) -> str:
+    found = re.search(r"#\| ?default_exp (\S+)", page.read_text(encoding="utf-8").replace('"', "\n"))
+    return re.split(r"\\n", found[1])[0]
+
+
+def tests_of(module: str) -> list[str]:
+    "Test files that import the module."
+    wanted = re.compile(
+        rf"from {PACKAGE}\.{re.escape(module)} import|import {PACKAGE}\.{re.escape(module)}\b"
+    )
+    if "." in module:
+        parent, name = module.rsplit(".", 1)
+        wanted = re.compile(rf"{wanted.pattern}|from {PACKAGE}\.{re.escape(parent)} import [^\n]*\b{name}\b")
+    files = sorted((ROOT / "tests").glob("test_*.py"))
+    return [f.name for f in files if f.name not in GENERAL and wanted.search(f.read_text(encoding="utf-8"))]
+
+
+RUN_PAGE = """
+import sys
+from pathlib import Path
+from nbdev.config import get_config
+from nbdev.test import test_nb
+skip = get_config().tst_flags.split()
+ok, _ = test_nb(Path(sys.argv[1]).resolve(), skip_flags=skip, showerr=False, basepath=Path.cwd())
+sys.exit(not ok)
+"""
+
+
+class Copy:
+    "A copy of the tree in which faults are planted."
+
+    def __init__(self, folder: Path, page: Path):
+        self.folder, self.module = folder, module_of(page)
+        ignore = shutil.ignore_patterns("__pycache__", ".ipynb_checkpoints", "_docs", "_proc")
+        for name in COPIED:
+            source = ROOT / name
+            if source.is_dir():
+                shutil.copytree(source, folder / name, ignore=ignore, symlinks=True)
+            elif source.exists():
+                shutil.copy(source, folder / name)
+        self.page = folder / page.relative_to(ROOT)
+        self.exported = folder / PACKAGE / (self.module.replace(".", "/") + ".py")
+        self.clean_page = self.page.read_text(encoding="utf-8")
+        self.clean_module = self.exported.read_text(encoding="utf-8")
+
+    def plant(self, fault: Fault):
+        "Put the fault into the page and into its module."
+        notebook = json.loads(self.clean_page)
+        cell = notebook["cells"][fault.cell]
+        old = "".join(cell["source"])
+        cell["source"] = fault.source.splitlines(keepends=True)
+        self.page.write_text(json.dumps(notebook), encoding="utf-8")
+        body, new = (text.split("\n", 1)[1].strip("\n") for text in (old, fault.source))
+        if self.clean_module.count(body) != 1:
+            raise SystemExit(f"the module is not what the page exports (cell {fault.cell}): run nbdev_export")
+        self.exported.write_text(self.clean_module.replace(body, new), encoding="utf-8")
+
+    def restore(self):
+        self.page.write_text(self.clean_page, encoding="utf-8")
+        self.exported.write_text(self.clean_module, encoding="utf-8")
+
+    def red(self, tests: list[str], seconds: float) -> str:
+        "What turned red: the page, a test file, or nothing."
+        if self.fails([sys.executable, "-c", RUN_PAGE, str(self.page)], seconds):
+            return "page"
+        command = [sys.executable, "-m", "pytest", "-x", "-q", "-p", "no:cacheprovider"]
+        for test in tests:
+            if self.fails([*command, f"tests/{test}"], seconds):
+                return test
+        return ""
+
+    def fails(self, command: list[str], seconds: float) -> bool:
+        "Does the command fail, or not end in time?"
+        env = {k: v for k, v in os.environ.items() if k not in ("PYTHONPATH", "DOJO_PACK")}
+        env |= {
+            "PYTHONPATH": str(self.folder),
+            "PYTHONDONTWRITEBYTECODE": "1",
+            "IN_TEST": "1",
+            "MPLBACKEND": "Agg",
+        }
+        quiet = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL, "start_new_session": True}
+        child = subprocess.Popen(command, cwd=self.folder, env=env, **quiet)
+        try:
+            return child.wait(timeout=seconds) != 0
+        except subprocess.TimeoutExpired:
+            os.killpg(child.pid, signal.SIGKILL)  # the child and what it started: it leads its own group
+            child.wait()
+            return True
+
+
+def run(page: Path, faults: list[Fault], tests: list[str], jobs: int, seconds: float):
+    "(fault, what turned red) of each fault, as they are done."
+    with tempfile.TemporaryDirectory(prefix="faults-") as folder:
+        copies = SimpleQueue()
+        for i in range(jobs):
+            (Path(folder) / str(i)).mkdir()
+            copies.put(Copy(Path(folder) / str(i), page))
+        first = copies.get()
+        if first.red(tests, seconds):
+            print(f"{page.name} is red without any fault: {first.red(tests, seconds)}")
+            raise SystemExit(100)
+        copies.put(first)
+
+        def one(fault):
+            here = copies.get()
+            try:
+                here.plant(fault)
+                return fault, here.red(tests, seconds)
+            finally:
+                here.restore()
+                copies.put(here)
+
+        with ThreadPoolExecutor(jobs) as pool:
+            yield from pool.map(one, faults)
+
+
+def main(argv=None):
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("page", type=Path)
+    parser.add_argument("--n", type=int, default=20, help="how many faults")
+    parser.add_argument("--jobs", type=int, default=1)
+    parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--seconds", type=float, default=300, help="a run that takes longer counts as red")
+    parser.add_argument("--only", default="", help="only faults in lines that hold this text")
+    parser.add_argument("--list", action="store_true", help="show the faults and run nothing")
+    args = parser.parse_args(argv)
+    page = args.page.resolve()
+    faults, n_all = chosen(page, 10**9 if args.only else args.n, args.seed)
+    faults = [f for f in faults if args.only in f.before][: args.n]
+    tests = tests_of(module_of(page))
+    print(
+        f"{page.name}: {len(faults)} of {n_all} faults; page and {', '.join(tests) or 'no test file'}",
+        flush=True,
+    )
+    if args.list:
+        print(*faults, sep="\n")
+        return 0
+    alive = killed = 0
+    for fault, red in run(page, faults, tests, args.jobs, args.seconds):
+        reason = EQUIVALENT.get((page.stem, fault.after))
+        killed += bool(red)
+        if not red:
+            alive += reason is None
+            print(f"{'EQUIVALENT (' + reason + ')' if reason else 'ALIVE'}  {fault}", flush=True)
+    print(f"{page.stem}: {killed} killed, {alive} alive, {len(faults) - killed - alive} equivalent")
+    return min(alive, 99)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
