@@ -82,7 +82,7 @@ def clean_items(
     texts = [
         text.strip() for element in ([value] if members is None else members) for text in _texts_of(element)
     ]
-    return [text for text in texts if text and (len(text) > _LONGEST_NOTHING or not says_nothing(text))]
+    return [text for text in texts if len(text) > _LONGEST_NOTHING or not says_nothing(text)]
 
 # %% ../../nbs/30_lists.matching.ipynb #7587b753
 _PLACES = 9  # decimals that count in a similarity

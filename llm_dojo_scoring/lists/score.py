@@ -202,6 +202,23 @@ def match_list(
     return ListMatch(element_type, *texts, similarity, *found, partial_gt)
 
 # %% ../../nbs/32_lists.score.ipynb #6ea817e1
+def _ratios(found, used, n_items, n_labels):
+    "Precision, recall and F1 from the counts."
+    both_empty = float(not n_items and not n_labels)
+    precision = used / n_items if n_items else both_empty
+    recall = found / n_labels if n_labels else both_empty
+    return precision, recall, 2 * precision * recall / (precision + recall) if precision and recall else 0.0
+
+
+def _sentence(score):
+    return (
+        f"<b>{escape(score.field_name) or 'list'}</b> {score.score:.4f}: "
+        f"{score.matched} of {score.n_expected} labels found, "
+        f"{score.matched_predicted} of {score.n_predicted} items used; precision {score.precision:.4f}, "
+        f"recall {score.recall:.4f}, F1 {score.f1:.4f}{', labels are samples' if score.partial_gt else ''}"
+    )
+
+# %% ../../nbs/32_lists.score.ipynb #8d6fe50e
 @dataclass
 class EntityListScore:
     """Counts and ratios of one list field. Ratios lie in [0, 1], and no count is negative.
@@ -234,12 +251,8 @@ class EntityListScore:
         "The score of a comparison already made."
         found, used = match.matched, match.matched_predicted
         n_items, n_labels = len(match.items), len(match.labels)
-        both_empty = float(not n_items and not n_labels)
-        precision = used / n_items if n_items else both_empty
-        recall = found / n_labels if n_labels else both_empty
-        f1 = 2 * precision * recall / (precision + recall) if precision and recall else 0.0
         counts = (found, n_items - used, n_labels - found, match.partial_gt, used, n_items, n_labels)
-        return cls(field_name, precision, recall, f1, *counts, match.n_repeated)
+        return cls(field_name, *_ratios(found, used, n_items, n_labels), *counts, match.n_repeated)
 
     @property
     def score(self) -> float:
@@ -255,11 +268,7 @@ class EntityListScore:
         return {"field": self.field_name, **ratios, **counts}
 
     def _repr_html_(self):
-        return (
-            f"<b>{escape(self.field_name) or 'list'}</b> {self.score:.4f}: {self.matched} of {self.n_expected} labels found, "
-            f"{self.matched_predicted} of {self.n_predicted} items used; precision {self.precision:.4f}, "
-            f"recall {self.recall:.4f}, F1 {self.f1:.4f}{', labels are samples' if self.partial_gt else ''}"
-        )
+        return _sentence(self)
 
 # %% ../../nbs/32_lists.score.ipynb #5fabe7d0
 def score_entity_list(
