@@ -6,14 +6,38 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping
+import re
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, NamedTuple
 
 # %% auto #0
-__all__ = ['is_null', 'is_blank', 'says_nothing', 'ratio', 'finite', 'mean_or_none', 'rounded', 'Verdict', 'refuse',
+__all__ = ['leaves', 'is_null', 'is_blank', 'says_nothing', 'ratio', 'finite', 'mean_or_none', 'rounded', 'Verdict', 'refuse',
            'check_aligned']
 
 # %% ../nbs/00_core.ipynb #d079759c
+_ROWS = (list, tuple, set, frozenset)
+
+# %% ../nbs/00_core.ipynb #a87b2980
+def leaves(
+    value: object,  # Anything
+    *,
+    inside: tuple = (Mapping,),  # Further kinds of container to look into
+) -> Iterator[object]:  # What lists, tuples, sets and the values of mappings hold in the end, in order
+    """Walk the scalars of a value, however deep it is nested; a scalar is its own leaf.
+
+    Sets are walked in the order of their texts. Never raises."""
+    stack = [iter((value,))]
+    while stack:
+        for item in stack[-1]:
+            if isinstance(item, (*_ROWS, *inside)):
+                inner = item.values() if isinstance(item, Mapping) else item
+                stack.append(iter(sorted(inner, key=str) if isinstance(item, (set, frozenset)) else inner))
+                break
+            yield item
+        else:
+            stack.pop()
+
+# %% ../nbs/00_core.ipynb #448863ae
 def is_null(
     value: object,  # Anything
 ) -> bool:  # Is it `None`, a float NaN, or pandas' `NA` or `NaT`?
@@ -30,6 +54,8 @@ def is_null(
         return bool(value != value)
     except (TypeError, ValueError):  # an array compares element by element
         return False
+    except ArithmeticError:  # a signalling NaN
+        return True
 
 
 def is_blank(
@@ -42,8 +68,8 @@ def is_blank(
         return not value.strip()
     if isinstance(value, Mapping):
         return not value
-    if isinstance(value, (list, tuple, set, frozenset)):
-        return all(is_blank(v) for v in value)
+    if isinstance(value, _ROWS):
+        return all(is_blank(v) for v in leaves(value, inside=()))
     if isinstance(value, (int, float)):
         return isinstance(value, float) and math.isnan(value)
     if hasattr(value, "size") and not isinstance(value, type):
@@ -55,19 +81,43 @@ _NOTHING = frozenset(
     "null|none|nil|nan|na|n/a|n.a|not applicable|not available|not stated|not specified|not provided|not found"
     "|not mentioned|not given|not disclosed|not defined|not determinable|not in document|not present|unspecified"
     "|unknown|undefined|unstated|missing|absent|blank|empty|tbd|to be determined|no date|no amount|no value"
-    "|none stated|none specified|none found|none provided|no information|-|--|---|–|—|?".split("|")
+    "|none stated|none specified|none found|none provided|no information".split("|")
 )
+
+
+_NOUN = "date|amount|value|sum|price|fee|figure|term|period|party|parties|name|information|answer|it"
+_PART = (
+    r"(?:(?:explicitly|expressly|clearly|specifically|directly)\s)?(?:stated|specified|provided|found|mentioned|given"
+    r"|disclosed|defined|available|applicable|present|determinable|indicated|included|listed|identified|known|set\sforth)"
+)
+_WHERE = r"(?:\s(?:in|by|within|from)\s(?:(?:the|this)\s)?(?:[a-z]{1,12}\s)?(?:contract|agreement|document|text|excerpt|source))?"
+_SILENT = re.compile(
+    rf"(?:(?:the|an?|any)\s)?(?:(?:[a-z]{{1,20}}\s)?(?:{_NOUN})\s(?:is|was|are|were|has\sbeen)\s)?(?:not\s{_PART}|un(?:stated|specified|known)){_WHERE}"
+    rf"|no(?:ne)?(?:\s[a-z]{{1,20}})?(?:\s(?:{_NOUN}))?(?:\s(?:is|was|are|were|has\sbeen))?(?:\s{_PART}){_WHERE}"
+    rf"|no(?:\s[a-z]{{1,20}})?\s(?:{_NOUN}){_WHERE}"
+    rf"|(?:(?:the|this)\s)?(?:contract|agreement|document|text)\sdoes\snot\s(?:state|specify|mention|provide|contain|include|give)"
+    rf"\s(?:(?:an?|any|the)\s)?(?:[a-z]{{1,20}}\s)?(?:{_NOUN})"
+)
+_LONGEST = 100  # characters of a sentence that only says there is no value
 
 # %% ../nbs/00_core.ipynb #103b9c8f
 def says_nothing(
     value: object,  # Anything a model returned
 ) -> bool:  # Is it blank, or a text that only says that there is no value?
-    """Is the answer empty in substance: blank, or "null", "N/A", "not specified" and their kind?
+    """Is the answer empty in substance: blank, without a letter or digit, or "null", "N/A", "not specified" and their kind?
 
-    Compared whole, trimmed of quotes, brackets and full stops, case folded: "None" is nothing, "Noneuclid Corp" is not."""
+    Compared whole, trimmed of quotes, brackets and full stops, case folded: "None" is nothing, "Noneuclid Corp" is not.
+    A container is nothing when all its values are."""
     if is_blank(value):
         return True
-    return isinstance(value, str) and value.strip().strip("\"'`()[]<>.").strip().casefold() in _NOTHING
+    if isinstance(value, (*_ROWS, Mapping)):
+        return all(says_nothing(v) for v in leaves(value))
+    if not isinstance(value, str):
+        return False
+    if len(value) > _LONGEST:
+        return not any(map(str.isalnum, value))
+    words = " ".join(value.casefold().split()).strip("\"'`()[]{}<>*. ")
+    return words in _NOTHING or not any(map(str.isalnum, words)) or bool(_SILENT.fullmatch(words))
 
 # %% ../nbs/00_core.ipynb #7b0d984a
 def ratio(

@@ -16,7 +16,7 @@ from functools import lru_cache
 
 from rapidfuzz import fuzz
 
-from .core import Verdict, is_null
+from .core import Verdict, is_null, leaves
 
 # %% auto #0
 __all__ = ['CORPORATE_SUFFIXES', 'STOPWORDS', 'as_text', 'fold', 'tokens', 'token_counts', 'normalize_text', 'content_tokens',
@@ -38,14 +38,13 @@ def as_text(
         return str(int(value)) if math.isfinite(value) and value == int(value) else str(value)
     if isinstance(value, bytes):
         return value.decode("utf-8", "replace")
-    if isinstance(value, Mapping):
-        return ", ".join(filter(None, map(as_text, value.values())))
-    if isinstance(value, (list, tuple)):
-        return ", ".join(filter(None, map(as_text, value)))
-    if isinstance(value, (set, frozenset)):
-        return ", ".join(sorted(filter(None, map(as_text, value))))
+    if isinstance(value, (Mapping, list, tuple, set, frozenset)):
+        return ", ".join(filter(None, map(as_text, leaves(value))))
     if hasattr(value, "tolist"):  # numpy's scalars and arrays
-        return as_text(value.tolist())
+        dates = (
+            getattr(getattr(value, "dtype", None), "kind", "") == "M"
+        )  # they would be counted in nanoseconds
+        return as_text((value.astype(str) if dates else value).tolist())
     return str(value)
 
 # %% ../nbs/10_text.ipynb #7dc8eab4

@@ -10,6 +10,7 @@ import re
 from bisect import bisect_right
 from typing import NamedTuple
 
+from .dates_abroad import read_abroad
 from ..values import plain
 
 # %% auto #0
@@ -19,14 +20,20 @@ __all__ = ['Reading', 'read_dates']
 _MONTHS = "january february march april may june july august september october november december".split()
 _MONTH_NO = {name: i for i, name in enumerate(_MONTHS, 1)} | {m[:3]: i for i, m in enumerate(_MONTHS, 1)}
 _MONTH_NO |= {"sept": 9, "febuary": 2, "feburary": 2, "janurary": 1, "septmber": 9}
-# A month's name may be broken only where its first piece is no word of its own.
-_BREAK = r"(?:-?\s{1,3}|-)?"
+_BREAK = r"(?:-?\s{1,3}|-)?"  # a scanner's blank, or the end of a line, inside a month's name
+_SCANNED = str.maketrans({"l": "[l1]", "o": "[o0]"})
+
+
+def _broken(name):
+    "Pattern of a month's full name, whole or broken anywhere."
+    return _BREAK.join(c.translate(_SCANNED) for c in name)
+
+
 _MONTH = (
-    rf"(?:janu{_BREAK}ary|janurary|jan|feb{_BREAK}ru{_BREAK}ary|febuary|feburary|feb|march|mar|apri[l1]|apr|may"
-    rf"|june|jun|ju[l1]y|ju[l1]|august|aug|sep{_BREAK}tem{_BREAK}ber|septmber|sept|sep|[o0]cto{_BREAK}ber"
-    rf"|[o0]ct|n[o0]{_BREAK}vem{_BREAK}ber|n[o0]v|de{_BREAK}cem{_BREAK}ber|dec)(?![a-z])"
+    rf"(?:{'|'.join(_broken(m) for m in _MONTHS if len(m) > 3)}|janurary|febuary|feburary|septmber"
+    r"|jan|feb|mar|apr|may|jun|ju[l1]|aug|sept|sep|[o0]ct|n[o0]v|dec)(?![a-z])"
 )
-_AT_MONTH = re.compile(rf"[^a-z](?=[adfjmnos0][acdeopun0])(?P<m>{_MONTH})")
+_AT_MONTH = re.compile(rf"[^a-z](?=[adfjmnos0][acdeopun0 ])(?P<m>{_MONTH})")
 
 _UNITS = "one two three four five six seven eight nine".split()
 _TEENS = "ten eleven twelve thirteen fourteen fifteen sixteen seventeen eighteen nineteen".split()
@@ -41,7 +48,7 @@ _ORDINAL_NO |= {f"twenty {w}": 20 + i for i, w in enumerate(_ORDINALS[:9], 1)}
 
 # %% ../../nbs/22a_fields.date_grammar.ipynb #21507a63
 _WORDS = "|".join(sorted(_ORDINAL_NO, key=len, reverse=True)).replace(" ", r"[\s-]{1,4}")
-_ENDING = r"\s?(?:s\s?t|n\s?d|r\s?d|t\s?h)(?:(?![a-z])|(?=day))"
+_ENDING = r"\s?(?:\^\{?|<sup>)?(?:s\s?t|n\s?d|r\s?d|t\s?h|(?<=[23])d)(?:\}|</sup>)?(?:(?![a-z])|(?=day))"
 
 
 def _day(n):
@@ -52,7 +59,10 @@ def _day(n):
         r"[12]\s0\s?t\s?h|1\s[123]\s?t\s?h|3\s0\s?t\s?h"  # “2 0th”: there is no 0th, so the blank is no blank
     )
     five = rf"(?P<f{n}>[23]?1)\.?5t(?![a-z])"  # “315t”: an s read as a 5
-    return rf"(?:(?P<j{n}>{parted})(?![a-z])|{five}|{figures}|{scanned}|(?P<w{n}>{_WORDS})(?![a-z]))"
+    letters = rf"(?P<b{n}>[1-3][lio]|[li]\d|o[1-9])(?![a-z\d])"  # “3O”, “l5”, without an ending
+    return (
+        rf"(?:(?P<j{n}>{parted})(?![a-z])|{five}|{figures}|{scanned}|{letters}|(?P<w{n}>{_WORDS})(?![a-z]))"
+    )
 
 
 _SMALL = "|".join([*_UNITS, *_TEENS, *_TENS])
@@ -80,7 +90,10 @@ _INTO_YEAR = (
 )
 
 # %% ../../nbs/22a_fields.date_grammar.ipynb #db3f7b9a
-_MONTH_FIRST = re.compile(rf"[\s,.\-/(\[\]]{{0,60}}(?:the\s{{1,9}})?{_day(1)}{_INTO_YEAR}(?:{_YEAR}|{_YY})")
+_ONLY_LETTER = r"(?P<i1>[li])(?=[\s,.])"  # “January l, 2024”
+_MONTH_FIRST = re.compile(
+    rf"[\s,.\-/(\[\]]{{0,60}}(?:the\s{{1,9}})?(?:{_day(1)}|{_ONLY_LETTER}){_INTO_YEAR}(?:{_YEAR}|{_YY})"
+)
 _MONTH_YEAR = re.compile(_INTO_YEAR + _YEAR)
 _MONTH_YY = re.compile(_INTO_YEAR + _YY)
 _MONTH_RANGE = re.compile(
@@ -92,7 +105,7 @@ _DAY_BEFORE = re.compile(
     r"(?:(?:calendar\s{1,9})?days?[\s,.]{1,60})?(?:of[\s,.:*_\-\[(]{1,90})?(?:the\s{1,9})?(?:month\s{1,9}of\s{1,9})?"
     rf"(?:{_WEEKDAY}[\s,.]{{1,9}})?[\s*-]{{0,9}}\Z"
 )
-_YEAR_BEFORE = re.compile(r"(?<![\w.,/-])(?P<y>(?:1[6-9]|2[01])\d\d)[\s\-/]{1,3}\Z")
+_YEAR_BEFORE = re.compile(r"(?<![\w.,/-])(?P<y>(?:1[6-9]|2[01])\d\d)[\s\-/,]{0,3}\Z")
 _NOT_A_DAY = re.compile(
     rf"(?:section|article|clause|exhibit|schedule|appendix|annex|page|no\.|§|#|(?:{_MONTH})\.?)\s{{0,3}}\Z"
 )
@@ -101,8 +114,7 @@ _HOLE = r"(?:\[[^\]\w]{0,9}\]|_{1,20})"
 _TRIPLE = re.compile(rf"(\d{{1,4}})\s?([-/.])\s?(\d{{1,2}}|{_HOLE})\s?\2\s?(\d{{4}}|\d{{1,2}})(?!\d)")
 _LOOSE = re.compile(r"(\d{1,2})/(\d{1,2})[\s,]{1,12}((?:19|20)\d\d)(?!\d|[/,.]\d)")
 _PAIR = re.compile(r"(\d{1,2})/((?:1[89]|20)\d\d)(?![\d/])|((?:1[89]|20)\d\d)-(0[1-9]|1[0-2])(?!\d|-\d)")
-_EAST_ASIAN = re.compile(r"(\d{4})\s?[年년]\s?(?:(\d{1,2})\s?[月월]\s?(?:(\d{1,2})\s?[日号號일])?)?")
-_COMPACT = re.compile(r"((?:19|20)\d\d)(\d\d)(\d\d)(?:t\d{2,6}z?)?|(\d\d)\.(\d\d)\.(\d\d)")
+_COMPACT = re.compile(r"((?:19|20)\d\d)(\d\d)(\d\d)(?:t\d{2,6}z?|\.0)?|(\d\d)\.(\d\d)\.(\d\d)")
 
 # %% ../../nbs/22a_fields.date_grammar.ipynb #4e5a5cff
 class Reading(NamedTuple):
@@ -134,7 +146,7 @@ def _day_of(groups, n, why):
     if parted := groups.get(f"j{n}"):
         why.append("scanner's error mended")
         return int(parted[0] + parted[2])
-    if scanned := groups.get(f"s{n}") or groups.get(f"l{n}") or groups.get(f"f{n}"):
+    if scanned := next(filter(None, (groups.get(f"{kind}{n}") for kind in "slfbi")), None):
         why.append("scanner's error mended")
         return int(scanned.translate(_LETTERS))
     if words := groups.get(f"w{n}"):
@@ -241,7 +253,7 @@ def _named(low):
 _NUMBERS = re.compile(
     "[0-9][0-9]*"
 )  # begins with a set of characters, which is faster to look for than a repeat
-_YEAR_ALONE = re.compile(r"(?:1[89]|20)\d\d(?!\w|\s?%|[.,/]\d|-(?!(?:\d\d|\d{4})(?!\d))\d)")
+_YEAR_ALONE = re.compile(r"(?:1[89]|20)\d\d(?!\w|\s?%|\.(?!0\s*\Z)\d|[,/]\d|-(?!(?:\d\d|\d{4})(?!\d))\d)")
 _JOINED = re.compile(r"(?:[^\W_]|(?<!_)_|\d[.,/-])\Z")
 _FROM_YEAR = re.compile(r"(?<!\d)(?:1[89]|20)\d\d-\Z")
 _COUNTED = re.compile(
@@ -288,7 +300,8 @@ def _marked(low, s, before):
     if found := _TRIPLE.match(low, s):
         mark, e = found[2], found.end()
         joined = before.isalnum() or (before in (mark, ".") and low[s - 2].isdigit())
-        if not joined and not (low[e : e + 1] == mark and low[e + 1 : e + 2].isdigit()):
+        numbered = mark == "." and _BEFORE_COUNT.search(low, max(0, s - 12), s)  # “Section 3.3.2024”
+        if not (joined or numbered or (low[e : e + 1] == mark and low[e + 1 : e + 2].isdigit())):
             return _triple(found)
         return None
     if before.isalnum() or before == "/":
@@ -325,14 +338,6 @@ def _figures(low):
             done = value.end
             yield value
 
-
-def _east_asian(low):
-    "Dates with 年月日 or 년월일."
-    for found in _EAST_ASIAN.finditer(low):
-        year, month, day = (int(g) if g else None for g in found.groups())
-        if _in_reach(year):
-            yield _checked(*found.span(), ["year month day, East Asian"], year, month, day)
-
 # %% ../../nbs/22a_fields.date_grammar.ipynb #d9d79c4a
 def _whole(low):
     "Forms that are dates only when they are the whole text."
@@ -347,6 +352,9 @@ def _whole(low):
             yield value
 
 # %% ../../nbs/22a_fields.date_grammar.ipynb #af4621e9
+_RAISED = str.maketrans("ˢᵗⁿᵈʳʰ", "stndrh")
+
+# %% ../../nbs/22a_fields.date_grammar.ipynb #b04d33b3
 def read_dates(
     text: str,  # Any text
 ) -> list[Reading]:  # In the order of the text, without overlaps; offsets count in `text`
@@ -354,8 +362,10 @@ def read_dates(
 
     Nothing is filled in from elsewhere, and the time taken grows with the length of the text. Never raises."""
     low = "\n" + plain(text).replace("İ", "I").lower().replace("<omitted>", " " * 9)
+    low = low if low.isascii() else low.translate(_RAISED)
     kept, starts = [], []
-    for found in (_whole(low), _named(low), () if low.isascii() else _east_asian(low), _figures(low)):
+    abroad = (_checked(s, e, [why], *parts) for s, e, why, *parts in read_abroad(low) if _in_reach(parts[0]))
+    for found in (_whole(low), _named(low), abroad, _figures(low)):
         for value in found:
             i = bisect_right(starts, value.start)
             if (i == 0 or kept[i - 1].end <= value.start) and (i == len(kept) or kept[i].start >= value.end):

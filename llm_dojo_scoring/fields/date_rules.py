@@ -8,7 +8,7 @@ from __future__ import annotations
 import datetime as dt
 import re
 
-from ..core import Verdict, is_blank, says_nothing
+from ..core import Verdict, is_blank, leaves, says_nothing
 from .dates import find_dates
 from .names import score_name_field
 from ..text import as_text
@@ -99,7 +99,8 @@ def decide_date(
     Range [0, 1], higher is better. The result is the same on every day and machine. Never raises.
     Source: Scoring & Metrics Reference, section 3, row `date`."""
     if isinstance(expected, (list, tuple, set, frozenset)) and not is_blank(expected):
-        verdicts = [decide_date(predicted, e) for e in sorted(expected, key=as_text) if not is_blank(e)]
+        alternatives = sorted((e for e in leaves(expected) if not is_blank(e)), key=as_text)
+        verdicts = [decide_date(predicted, e) for e in alternatives]
         return max(verdicts, key=lambda v: v.score)
     null, empty = is_null_expectation(expected), says_nothing(predicted)
     if null and empty:

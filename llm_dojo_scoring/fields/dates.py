@@ -65,7 +65,7 @@ _remembered = lru_cache(maxsize=16_384)(_find)
 
 # %% ../../nbs/23_fields.dates.ipynb #9054eebc
 def find_dates(
-    value: object,  # Text to search; a `date` or `datetime` is itself; anything else holds no date
+    value: object,  # Text to search; a `date`, `datetime` or `datetime64` is itself; anything else holds no date
 ) -> Candidates:  # `DateValue`s in the order of the text
     """Find every date that a text states, in full or in part.
 
@@ -73,6 +73,10 @@ def find_dates(
     grows with the length of the text; readings of short texts are remembered. Never raises."""
     if isinstance(value, str):
         return _remembered(value) if len(value) <= _SHORT else _find(value)
+    if (
+        getattr(getattr(value, "dtype", None), "kind", "") == "M" and getattr(value, "ndim", 1) == 0
+    ):  # numpy's
+        return find_dates(str(value))
     if not isinstance(value, dt.date) or is_null(value):
         return Candidates()
     text = dt.date(value.year, value.month, value.day).isoformat()

@@ -11,7 +11,7 @@ from decimal import ROUND_HALF_UP, Context, Decimal
 from numbers import Rational, Real
 
 from ..amounts import MoneyValue, find_amounts
-from ..core import Verdict, refuse, says_nothing
+from ..core import Verdict, is_blank, leaves, refuse, says_nothing
 from .names import score_name_field
 from ..numbers_in_text import find_numbers
 
@@ -115,8 +115,9 @@ def decide_money(
     """Decide whether an extracted amount is the label's, and say by which rule.
 
     Range [0, 1]; between the two ends only for prose. Tolerance: one cent. Never raises."""
-    if isinstance(expected, (list, tuple, set, frozenset)) and len(expected):
-        return max((decide_money(predicted, e) for e in expected), key=lambda v: v.score)
+    if isinstance(expected, (list, tuple, set, frozenset)) and not is_blank(expected):
+        alternatives = (e for e in leaves(expected) if not is_blank(e))
+        return max((decide_money(predicted, e) for e in alternatives), key=lambda v: v.score)
     silent = [says_nothing(v) for v in (predicted, expected)]
     if any(silent):
         return Verdict(float(all(silent)), "nothing on both sides" if all(silent) else "nothing on one side")
