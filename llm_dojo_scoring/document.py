@@ -16,7 +16,10 @@ from typing import NamedTuple
 
 import numpy as np
 
+from .amounts import find_amounts
 from .core import is_null, refuse
+from .durations_in_text import find_durations
+from .fields.dates import find_dates
 from .numbers_in_text import find_numbers
 from .text import STOPWORDS, as_text, content_tokens, tokens
 from .values import Candidates
@@ -263,28 +266,30 @@ class _Stated(_Index):
     @cached_property
     def dates(self) -> Candidates:
         "The dates that the text states, in its order."
-        from llm_dojo_scoring.fields.dates import find_dates
-
         return find_dates(self.text)
 
     @cached_property
     def amounts(self) -> Candidates:
         "The amounts of money that the text states, in its order."
-        from llm_dojo_scoring.fields.money import find_amounts
-
         return find_amounts(self.text)
 
     @cached_property
     def durations(self) -> Candidates:
         "The durations that the text states, in its order."
-        from llm_dojo_scoring.fields.durations import find_durations
-
         return find_durations(self.text)
 
     @cached_property
     def numbers(self) -> Candidates:
         "The numbers that the text states, in its order."
         return find_numbers(self.text)
+
+    @cached_property
+    def unbroken(self) -> str:
+        "The words of the text in folded form without anything between them: where an id would stand in one piece."
+        rewritten = _rewritten(self.text)
+        if rewritten is None:
+            return "".join(tokens(self.text))
+        return rewritten.translate(_BYTES).replace(b" ", b"").decode("utf-8", "surrogatepass")
 
 # %% ../nbs/34_document.ipynb #a29673d8
 class Document(_Stated):

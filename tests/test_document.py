@@ -129,8 +129,6 @@ def test_the_default_window_is_twice_the_item_and_at_least_twelve_words():
 
 
 def test_values_are_read_once_and_agree_with_the_readers():
-    pytest.importorskip("llm_dojo_scoring.fields.money")
-    pytest.importorskip("llm_dojo_scoring.fields.durations")
     text = "On March 3, 2024 Licensee paid $250,000 (two hundred fifty thousand) for a term of two (2) years."
     document = Document(text)
     for kind in ("dates", "amounts", "numbers", "durations"):
