@@ -117,7 +117,10 @@ def decide_date(
     if p:
         return Verdict(0.0, "no date in the label", _strongest(p)[0])
     return Verdict(
-        score_name_field(predicted, expected), "compared as prose", as_text(predicted), as_text(expected)
+        score_name_field(predicted, expected, False),
+        "compared as prose",
+        as_text(predicted),
+        as_text(expected),
     )
 
 
