@@ -63,7 +63,19 @@ class Context:
             for r in self.lines("rows_extraction.jsonl.gz")
             if r["run"] == number and r["status"] == "completed"
         ]
-        return [(r["predicted"], expected.get(r["filename"], {}), r["filename"]) for r in rows]
+        return [(r["predicted"], expected.get(r["filename"]) or {}, r["filename"]) for r in rows]
+
+    def labels(self, field_name: str, made, n: int) -> list[str]:
+        "n different labels of a list field, drawn from the pack; made up where there is none."
+        try:
+            rows = self.lines("expected.jsonl.gz")
+        except Skip:
+            return made(n)
+        found = dict.fromkeys(
+            i for r in rows for i in (r["expected_fields"] or {}).get(field_name) or () if len(i) > 2
+        )
+        found = random.Random(n).sample(sorted(found), min(n, len(found)))
+        return found + made(n)[len(found) :]  # a few made-up ones where the pack has too few
 
     def text(self, filename: str) -> str:
         path = self.documents / (filename.replace("/", "_") + ".txt")
@@ -92,7 +104,7 @@ def vocabulary(n: int, seed: int = 0) -> list[str]:
 
 def names(n: int, seed: int = 1) -> list[str]:
     "Party names."
-    rng, words = random.Random(seed), vocabulary(max(60, n), 3)
+    rng, words = random.Random(seed), vocabulary(max(60, 4 * n), 3)
     return [
         f"{' '.join(w.title() for w in rng.sample(words, rng.randint(1, 3)))} {rng.choice(_KINDS)}"
         for _ in range(n)

@@ -33,12 +33,12 @@ def _floor(element, items, labels):
     return linear_sum_assignment(matrix, maximize=True)
 
 
-def square(element, make, targets):
+def square(context, element, field_name, made, targets):
     "Lists of n items against n labels."
     score = _score_list()
 
     def sides(n):
-        labels = make(n)
+        labels = context.labels(field_name, made, n)
         return altered(labels), labels
 
     for n, target in zip(SIZES, targets, strict=True):
@@ -64,5 +64,5 @@ def square(element, make, targets):
 
 
 def rows(context):
-    yield "f name", lambda: square("name", names, (10, 60, 60))
-    yield "f free_text", lambda: square("free_text", clauses, (12, 80, 150))
+    yield "f name", lambda: square(context, "name", "parties", names, (10, 60, 60))
+    yield "f free_text", lambda: square(context, "free_text", "key_obligations", clauses, (12, 80, 150))
