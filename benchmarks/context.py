@@ -82,6 +82,15 @@ class Context:
         return path.read_text(encoding="utf-8") if path.is_file() else self.any_text
 
     @cached_property
+    def long_text(self) -> str:
+        "A text of 300 KB: the longest stand-in, cut, or a made-up one where there is no pack."
+        try:
+            longest = max(self.documents.glob("*.txt"), key=lambda path: (path.stat().st_size, path.name))
+        except Skip:
+            return document()
+        return longest.read_text(encoding="utf-8")[:300_000]
+
+    @cached_property
     def any_text(self) -> str:
         return next(iter(sorted(self.documents.glob("*.txt")))).read_text(encoding="utf-8")
 
