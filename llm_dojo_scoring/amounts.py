@@ -42,9 +42,15 @@ class MoneyValue(Value):
         return f"{self.currency or ''} {self.amount:,}".strip()
 
 # %% ../nbs/14c_amounts.ipynb #17f4bc75
-_EXPONENT = re.compile(r"e[-+]?[0-9]", re.I)
+_EXPONENT = re.compile(r"e[-+]?[0-9]{1,4}", re.I)
+_RUPEES = frozenset(("INR", "PKR", "LKR", "NPR"))
+_SCANNED = re.compile(
+    r"(?<![A-Za-z0-9.,])(?:(?=[0-9])[0-9OoIl]{1,3}|(?<=[$€£¥])[Il])(?:,[0-9OoIl]{3}){1,5}(?![A-Za-z0-9])"
+)
+_LETTER_DIGITS = str.maketrans("OoIl", "0011")
 _LETTER = re.compile(
-    r" ?(MM|Mn|mln|mio|mn|mil|M|K|bn|bln|B|tn|trn)(?![a-z])|(MM|M|K|bn|B)(?=[A-Z]{3}(?![a-z]))", re.I
+    r" ?(MM|Mn|mln|mio|mn|mil|M|K|mrd|mld|bn|bln|B|tn|trn)(?![a-z])|((?-i:T))(?![A-Za-z])|(MM|M|K|bn|B)(?=[A-Z]{3}(?![a-z]))",
+    re.I,
 )
 _FACTOR = {"k": 10**3, "m": 10**6, "b": 10**9, "t": 10**12}
 _BETWEEN = re.compile(r"[ \n]{0,3}(?P<open>\()?[ ]?(?P<minus>-)?[ ]?")
@@ -74,9 +80,9 @@ def _lettered(number, flat):
     found = None if number.scale > 1 or number.words else _LETTER.match(flat, number.end)
     if not found:
         return _Amount(number.number, (), number.start, number.end, number.why, number.words, number.scale)
-    letters = (found[1] or found[2]).lower()
+    letters = next(filter(None, found.groups())).lower()
     why = (*number.why, f"scale {letters}")
-    factor = _FACTOR[letters[0]]
+    factor = _FACTOR["b" if letters in ("mrd", "mld") else letters[0]]
     return _Amount(number.number * factor, (), number.start, found.end(), why, False, factor)
 
 # %% ../nbs/14c_amounts.ipynb #b7ddc8e6
@@ -132,12 +138,14 @@ def _signed(amount, flat, last):
 # %% ../nbs/14c_amounts.ipynb #6c643965
 def _marked(flat, marks, numbers):
     "Every number with its currency, sign and scale; those without a currency are kept for their neighbours."
-    out, at, taken = [], 0, None
+    out, at, taken, passed = [], 0, None, 0
     for number in numbers:
         while at < len(marks) and marks[at].end <= number.start:
             at += 1
         amount = _lettered(number, flat)
-        if _PERCENT.match(flat, amount.end) or _EXPONENT.match(flat, amount.end):
+        power = _EXPONENT.match(flat, amount.end)
+        passed = power.end() if power else passed
+        if power or number.start < passed or _PERCENT.match(flat, amount.end):
             continue
         before = marks[at - 1] if at and marks[at - 1] is not taken else None
         amount = _with_mark_before(amount, before, flat)
@@ -213,7 +221,7 @@ def _neighbours(amounts, flat):
             continue
         one = _repeated(out[-1], amount, flat) or _with_cents(out[-1], amount, flat)
         out[-1:] = [one] if one else _ends(out[-1], amount, flat) or [out[-1], amount]
-    return [a for a in out if a.codes]
+    return [a for a in out if a.codes and ("lakhs" not in a.why or _RUPEES.issuperset(a.codes[:1]))]
 
 # %% ../nbs/14c_amounts.ipynb #bc64b2ae
 _HEAD = re.compile(
@@ -257,13 +265,13 @@ def _near_marks(flat, marks):
         if windows and start <= windows[-1][1]:
             start = windows.pop()[0]
         windows.append((start, stop))
-    return find_numbers(flat, within=windows, glued=True)
+    return find_numbers(flat, within=windows, glued=True, lakhs=True)
 
 
 def _read(text):
-    flat = plain(text)
+    flat = _SCANNED.sub(lambda m: m[0].translate(_LETTER_DIGITS), plain(text))
     marks = find_currency_marks(flat)
-    numbers = find_numbers(flat, glued=True) if len(flat) < _SHORT else _near_marks(flat, marks)
+    numbers = find_numbers(flat, glued=True, lakhs=True) if len(flat) < _SHORT else _near_marks(flat, marks)
     amounts = _neighbours(_marked(flat, marks, numbers), flat) if marks else []
     if not amounts and len(flat) < _SHORT // 3:
         amounts = _alone(flat)

@@ -22,6 +22,7 @@ _SIGNS = {
     "$": _DOLLARS, "€": ("EUR",), "£": ("GBP",), "¥": ("JPY", "CNY"), "￥": ("JPY", "CNY"), "￡": ("GBP",),
     "₹": ("INR",), "₩": ("KRW",), "₽": ("RUB",), "₪": ("ILS",), "₺": ("TRY",), "₴": ("UAH",), "฿": ("THB",),
     "₫": ("VND",), "₱": ("PHP",), "₦": ("NGN",), "₡": ("CRC",), "₲": ("PYG",), "₸": ("KZT",), "¢": _DOLLARS,
+    "元": ("CNY", "TWD", "HKD"), "円": ("JPY",), "圓": ("TWD", "HKD"), "원": ("KRW",),
 }
 _PREFIXED = {
     "us": "USD", "u.s.": "USD", "u.s": "USD", "c": "CAD", "ca": "CAD", "cdn": "CAD", "can": "CAD", "a": "AUD",

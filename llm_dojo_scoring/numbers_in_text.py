@@ -21,7 +21,7 @@ __all__ = ['NumberValue', 'find_numbers', 'read_number']
 
 # %% ../nbs/14a_numbers_in_text.ipynb #3587eb00
 _GROUPED = (
-    r"[1-9][0-9]{0,2}(?:,[0-9]{3}){1,9}(?:\.[0-9]{1,12})?"
+    r"[1-9][0-9]{0,2}(?:,[0-9]{3}){1,9}(?:\.[0-9]{1,30})?|[1-9][0-9]?(?:,[0-9]{2}){1,5},[0-9]{3}(?:\.[0-9]{1,2})?"
     r"|[1-9][0-9]{0,2}(?:\.[0-9]{3}){2,9}(?:,[0-9]{1,2})?|[1-9][0-9]{0,2}\.[0-9]{3},[0-9]{1,2}"
     r"|[1-9][0-9]{0,2}(?: [0-9]{3}){1,9}(?:[.,][0-9]{1,2})?"
     r"|[1-9][0-9]{0,2}(?:'[0-9]{3}){1,9}(?:[.,][0-9]{1,2})?"
@@ -38,14 +38,15 @@ _VULGAR = {
     "⅞": "7/8",
 }
 _FRACTION = rf"[{''.join(_VULGAR)}]|[1-9][0-9]?/(?:2|3|4|5|6|8|10|12|16|32|100)(?![0-9])"
-_PLAIN = r"0,[0-9]{3,12}|[0-9]{1,30}(?:\.[0-9]{1,12}|,[0-9]{1,2})?|(?<![0-9A-Za-z).])\.[0-9]{1,12}"
+_PLAIN = r"0,[0-9]{3,12}|[0-9]{1,30}(?:\.[0-9]{1,30}|,[0-9]{1,2})?|(?<![0-9A-Za-z).])\.[0-9]{1,12}"
 _ENDS = r"(?![0-9]|[.,'/][0-9]|(?:st|nd|rd|th)(?![a-z]))"
 _DIGITS = (
     r"(?P<iso>[0-9]{4}-[0-9]{2}-[0-9]{2}(?![0-9]))"
     rf"|(?P<digits>(?:(?P<whole>[0-9]{{1,6}})(?: |-| and )?)?(?P<part>{_FRACTION}){_ENDS}|(?:{_GROUPED}|{_PLAIN}){_ENDS})"
     r"|(?P<other>[0-9](?:[0-9.,/']*[0-9])?)"  # dates, sections, broken groups: passed over whole
 )
-_ENGLISH = re.compile(r"[0-9]+(?:,[0-9]{3})+(?:\.[0-9]+)?|[0-9]*\.[0-9]+|[0-9]+")
+_LAKHS = re.compile(r"[0-9]{1,2}(?:,[0-9]{2})+,[0-9]{3}(?:\.[0-9]+)?")
+_ENGLISH = re.compile(rf"{_LAKHS.pattern}|[0-9]+(?:,[0-9]{{3}})+(?:\.[0-9]+)?|[0-9]*\.[0-9]+|[0-9]+")
 
 
 def _fraction(text):
@@ -73,7 +74,7 @@ _BASE = (
 _WORD = rf"(?:{_TENS})(?:{_ONES})|(?:{_ONES})hundred|{_BASE}"
 _GAP = r"(?:[ \t\n\r]{1,4}|[ ]?-[ \n]?)"
 _HALF = rf"(?:(?:one|an?){_GAP})?half(?![a-z])"
-_SHARE = r"(?!two.(?:quarter|fourth))(?:one|two|three)(?:-(?:third|quarter|fourth)s?| (?:third|quarter|fourth)s)(?![a-z])(?! part)"
+_SHARE = r"(?!two.(?:quarter|fourth))(?:an?(?= (?:third|quarter|fourth) of )|one|two|three)(?:-(?:third|quarter|fourth)s?| (?:third|quarter|fourth)(?:s|(?= of (?:an? |one )?(?:[mbt]r?illion|thousand|hundred))))(?![a-z])(?! part)"
 _TAIL = (
     rf"{_GAP}and{_GAP}(?:(?P<tail>{_HALF}|{_SHARE})|(?P<hundredths>[0-9]{{1,2}}|no|xx)/100(?![0-9]))"
     rf"|{_GAP}point(?P<point>(?: (?:zero|{_ONES})(?![a-z])){{1,8}})"
@@ -150,7 +151,7 @@ _SCALED = re.compile(
     rf"{_GAP}?(?:(hundred){_GAP})?(hundred|thousand|million|billion|trillion|dozen|lakh|lac|crore)s?(?![a-z])",
     re.I,
 )
-_PART_OF = re.compile(r" (?:of )?an?(?= (?:hundred|thousand|million|billion|trillion))", re.I)
+_PART_OF = re.compile(r" (?:of )?(?:an?|one)(?= (?:hundred|thousand|million|billion|trillion))", re.I)
 _OPENS, _ADDED = re.compile(r"[ \n]{0,2}\([ ]?"), re.compile(r"[ \n]{1,2}(?:and )?")
 _CLOSES = re.compile(r"[ ]?\)")
 _TWO_OR_THREE = {"two": 2, "three": 3}
@@ -174,7 +175,9 @@ def _share(text):
 def _behind(found):
     "What stands behind the words: `and a half`, `and 50/100`, `point five`."
     if found["tail"]:
-        return _share(found["tail"])
+        last = re.split(r"[\s-]", found["run"])[-1].lower()
+        of_scale = found["tail"][:2].lower() in ("a ", "a-") and last in _BARE and last != "hundred"
+        return _share(found["tail"]) * (_SCALE[last] if of_scale else 1)  # a million and a half
     if found["hundredths"]:
         return Fraction(int(found["hundredths"]) if found["hundredths"].isdigit() else 0, 100)
     places = [int(text2num(w, "en")) for w in (found["point"] or "").lower().split()]
@@ -200,7 +203,8 @@ def _in_words(found):
 def _in_digits(found):
     "The number of a match in digits."
     if not found["part"]:
-        return [_Read(_marked_digits(found["digits"]), *found.span(), ("digits",))]
+        why = ("digits", "lakhs") if _LAKHS.fullmatch(found["digits"]) else ("digits",)
+        return [_Read(_marked_digits(found["digits"]), *found.span(), why)]
     part = _fraction(found["part"])
     return [] if part is None else [_Read(Fraction(found["whole"] or 0) + part, *found.span(), ("fraction",))]
 
@@ -242,6 +246,7 @@ def find_numbers(
     within: Sequence[tuple[int, int]]
     | None = None,  # Stretches to search, in order; `None` for all of the text
     glued: bool = False,  # Also read digits that follow a letter directly, as in `USD5,000`?
+    lakhs: bool = False,  # Also read groups of two, `5,00,000`, as Indian texts write thousands?
 ) -> Candidates:  # `NumberValue`s in the order of the text
     """Find every number that a text states, in digits or in words.
 
@@ -253,6 +258,7 @@ def find_numbers(
         if found["digits"]:
             inside_a_name = not glued and flat[max(found.start() - 1, 0)].isalpha()
             read = [] if inside_a_name else _in_digits(found)
+            read = read if lakhs else [r for r in read if "lakhs" not in r.why]
         else:
             read = [] if found["iso"] or found["other"] else _in_words(found)
         for number in read:

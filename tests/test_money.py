@@ -52,6 +52,12 @@ AMOUNTS = [  # text, amount, currency
     ("$1.5 billion", "1500000000", "USD"), ("$250 thousand", "250000", "USD"),
     ("$2 hundred thousand", "200000", "USD"), ("$1 trillion", "1000000000000", "USD"),
     ("$2½ million", "2500000", "USD"), ("2 1/2 million dollars", "2500000", "USD"),
+    ("a million and a half dollars", "1500000", "USD"), ("$1.2T", "1200000000000", "USD"),
+    ("three-quarters of one million dollars", "750000", "USD"), ("1,5 Mrd EUR", "1500000000", "EUR"),
+    ("a quarter of a million dollars", "250000", "USD"), ("$1,OOO.50", "1000.5", "USD"),
+    ("$l,000", "1000", "USD"), ("₹12,34,567.50", "1234567.5", "INR"), ("1,00,000 rupees", "100000", "INR"),
+    ("5,000元", "5000", "CNY"), ("5000円", "5000", "JPY"),
+    ("$0.30000000000000004", "0.30000000000000004", "USD"),
     ("half a million dollars", "500000", "USD"), ("½ million dollars", "500000", "USD"),
     ("EUR 12,5 Mio", "12500000", "EUR"), ("12,5 Mio. EUR", "12500000", "EUR"),
     ("2 million 500 thousand dollars", "2500000", "USD"),
@@ -102,7 +108,8 @@ AMOUNTS = [  # text, amount, currency
 ]
 NOTHING = [
     "", " ", "$", "M", "USD", "n/a", "nan", "NaN", "inf", "-inf", "Infinity", "None", "null", "$ ( )",
-    "[***]", "$[***]", "***", "5%", "5 percent", "EUR 5%", "five percent (5%)", "1e6", "$1e6", "12/31/2024",
+    "[***]", "$[***]", "***", "5%", "5 percent", "EUR 5%", "five percent (5%)", "1e6", "$1e6",
+    "1E6 USD", "1e-06 USD", "1,00,000", "12/31/2024",
     "2024-12-31", "March 3, 2024", "Section 5", "3,000,000 shares", "5 years", "30 days", "2 millionaires",
     "1,0000", "$1,0000", "$1,00,000", "1.2.3", "10-K", "B2B", "million dollars", "dollars",
     "in dollars 30 days after", "hundreds of dollars", "9" * 5000, "$" + "9" * 5000, "the Purchase Price",
@@ -130,7 +137,7 @@ PAIRS = [  # predicted, expected, score
     ("5% of sales", "50% of sales", 0.0), ("3,000,000 shares", "3,000 shares", 0.0),
     ("3,000,000 shares", "3,000,000 shares", 1.0), ("a reasonable fee", "$5", 0.0),
     ("$5", "a reasonable fee", 0.0), ("$6", ["$5", "$6"], 1.0), ("$7", ["$5", "$6"], 0.0),
-    (["$5"], "$5", 0.0), ({"amount": 5}, "$5", 0.0), (5.004, "$5.00", 1.0), (float("nan"), "$5", 0.0),
+    (["$5"], "$5", 1.0), ({"amount": 5}, "$5", 1.0), (5.004, "$5.00", 1.0), (float("nan"), "$5", 0.0),
     (float("inf"), "$5", 0.0), (Decimal("5.01"), 5, 1.0), ("$5", "5 pesos", 0.0), ("¥5", "5 yuan", 1.0),
 ]
 # fmt: on

@@ -5,7 +5,7 @@
 # %% ../../nbs/22_fields.money.ipynb #5204a812
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from decimal import ROUND_HALF_UP, Context, Decimal
 from numbers import Rational, Real
@@ -14,6 +14,7 @@ from ..amounts import MoneyValue, find_amounts
 from ..core import Verdict, is_blank, leaves, refuse, says_nothing
 from .names import score_name_field
 from ..numbers_in_text import find_numbers
+from ..text import as_text
 
 # %% auto #0
 __all__ = ['same_money', 'select_amount', 'read_amounts', 'parse_money', 'decide_money', 'score_money_field']
@@ -107,6 +108,15 @@ def _compared(predicted, expected):
     return Verdict(float(paired), "same amounts" if paired else "different amounts", predicted, expected)
 
 # %% ../../nbs/22_fields.money.ipynb #76505f54
+def _unpacked(value):
+    "A value as a text where it is a container: the one amount of a list, or the parts of an object as one amount."
+    if isinstance(value, Mapping):
+        parts = [as_text(v) for v in leaves(value) if not is_blank(v)]
+        numbered = sum(bool(find_numbers(part, glued=True)) for part in parts)
+        return (" " if numbered == 1 else ", ").join(parts)  # {"amount": 5000, "currency": "USD"}
+    return as_text(value) if isinstance(value, (list, tuple, set, frozenset)) else value
+
+# %% ../../nbs/22_fields.money.ipynb #92513d39
 def decide_money(
     predicted: object,  # Amount the model returned
     expected: object,  # Ground-truth amount; a list holds alternatives
@@ -121,7 +131,7 @@ def decide_money(
     silent = [says_nothing(v) for v in (predicted, expected)]
     if any(silent):
         return Verdict(float(all(silent)), "nothing on both sides" if all(silent) else "nothing on one side")
-    p, e = read_amounts(predicted), read_amounts(expected)
+    p, e = (read_amounts(_unpacked(v)) for v in (predicted, expected))
     if p or e:
         return _compared(p, e)
     numbers = [sorted(n.number for n in find_numbers(str(v))) for v in (predicted, expected)]
