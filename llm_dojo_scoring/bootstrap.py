@@ -12,7 +12,7 @@ from typing import Literal
 
 import numpy as np
 
-from .core import check_aligned, refuse
+from .core import check_aligned, refuse, rounded
 from llm_dojo_scoring.intervals import (
     Interval,
     bca_bounds,
@@ -120,7 +120,7 @@ def bootstrap_ci(
     counts as a miss is 0. `seed` and `n_boot` are `None` where nothing was drawn.
     Raises `ValueError` for `n_boot` below 1, `alpha` outside (0, 1), or a method that the scores do not allow.
     Source: Scoring & Metrics Reference, section 10."""
-    check_resampling(n_boot, alpha, seed)
+    n_boot, seed = check_resampling(n_boot, alpha, seed)
     if method not in _NAMES:
         refuse("method", "one of " + ", ".join(_NAMES), method)
     scores = clean_scores(values)
@@ -143,7 +143,7 @@ def bootstrap_cis(
     """Confidence intervals of many means over the same documents, from shared resamples.
 
     Equal to `bootstrap_ci` of each column, and much faster for many. Raises as `bootstrap_ci` does."""
-    check_resampling(n_boot, alpha, seed)
+    n_boot, seed = check_resampling(n_boot, alpha, seed)
     scores = {name: clean_scores(values) for name, values in columns.items()}
     by_size = {}
     for name, column in scores.items():
@@ -212,7 +212,7 @@ def delta_significance(
     fewer than two usable values gives `None`. `p_permutation` is there when a side has fewer than 10.
     Raises `ValueError` for `n_boot` below 1 or `alpha` outside (0, 1).
     Source: Scoring & Metrics Reference, section 10."""
-    check_resampling(n_boot, alpha, seed)
+    n_boot, seed = check_resampling(n_boot, alpha, seed)
     if method not in ("replay", "fast"):
         refuse("method", "one of replay, fast", method)
     a, b = clean_scores(values_a), clean_scores(values_b)
@@ -236,7 +236,7 @@ def delta_significance(
         "method": "two-sample-percentile-bootstrap" + "-fast" * (method == "fast"),
         "level": round(1 - alpha, 10),
         "unit": unit,
-        "p_permutation": p,
+        "p_permutation": rounded(p, 6),
         "p_method": how,
     }
 
@@ -293,7 +293,7 @@ def paired_difference(
 
     A pair with a missing side is left out. Range of the probabilities [0, 1]; `p_win` counts ties half, so swapping
     the sides gives 1 - `p_win`. Raises `ValueError` for unequal lengths, bad knobs, or "exact" on graded scores."""
-    check_resampling(n_boot, alpha, seed)
+    n_boot, seed = check_resampling(n_boot, alpha, seed)
     a, b = read_scores(values_a), read_scores(values_b)
     check_aligned(values_a=a, values_b=b)
     d = (b - a)[~np.isnan(b - a)]
@@ -359,6 +359,8 @@ def record_ci(
 
     A task without a known headline, or nothing to compute from, gives `None`.
     Source: Scoring & Metrics Reference, section 10."""
+    if not isinstance(record, Mapping):
+        refuse("record", "a stored run, as a mapping", record)
     if failed not in ("left_out", "miss"):
         refuse("failed", 'one of "left_out", "miss"', failed)
     headline, row_score = _HEADLINES.get(record.get("task"), (None, None))

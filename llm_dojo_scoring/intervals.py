@@ -285,7 +285,7 @@ def interval_for(
     Missing scores (`None`, NaN, text) are left out; a failed row that counts as a miss is 0. With `clusters` the
     value is the mean over rows and the interval is over clusters. No scores: value and bounds are `None`.
     Raises `ValueError` for values outside `bounds`, unequal lengths, or a method that the scores do not allow."""
-    check_resampling(n_boot, alpha, seed)
+    n_boot, seed = check_resampling(n_boot, alpha, seed)
     scores, groups = _read(values, clusters)
     binary = bool(np.isin(scores, (0.0, 1.0)).all())
     equal = len(scores) > 0 and bool((scores == scores[0]).all())
@@ -324,7 +324,7 @@ def bootstrap_ratio(
     A row without a numerator or a denominator is left out; a row of size 0 adds nothing. A total size of 0 gives
     `None`. When every document is at 0, or every one at 1, the bounds are Wilson's with documents as trials.
     Raises `ValueError` for unequal lengths, a negative denominator, or a ratio outside `bounds`."""
-    check_resampling(n_boot, alpha, seed)
+    n_boot, seed = check_resampling(n_boot, alpha, seed)
     if method not in ("auto", "t", "bootstrap", "fast", "bca"):
         refuse("method", "one of auto, t, bootstrap, fast, bca", method)
     tops, bottoms, groups = _read_pairs(numerators, denominators, clusters)

@@ -69,7 +69,7 @@ def check_resampling(
     alpha: float,  # Error rate of the interval, inside (0, 1)
     seed: int | str = DEFAULT_SEED,  # Seed of the stream
     stream: str = "replay",  # "replay" or "fast"
-):
+) -> tuple[int, int | str]:  # `n_boot` and `seed`, as plain Python values that a record can hold
     "Raise `ValueError` unless the knobs of a resampling make sense."
     whole = isinstance(n_boot, (int, np.integer)) and not isinstance(n_boot, bool)
     if not whole or n_boot < 1:
@@ -80,6 +80,11 @@ def check_resampling(
         refuse("seed", "a number or a text", seed)
     if stream not in ("replay", "fast"):
         refuse("stream", 'one of "replay", "fast"', stream)
+    return int(n_boot), _plain(seed)
+
+
+def _plain(seed):
+    return int(seed) if isinstance(seed, np.integer) else seed
 
 # %% ../nbs/49b_resampling.ipynb #837d3871
 _BLOCK = 1 << 15  # draws held at a time: they fit in a core's cache. The fast stream is defined by it
@@ -91,10 +96,6 @@ def _start(seed):
     state = random.Random(seed).getstate()[1]
     key = np.array(state[:-1], dtype=np.uint32)
     return {"bit_generator": "MT19937", "state": {"key": key, "pos": state[-1]}}
-
-
-def _plain(seed):
-    return int(seed) if isinstance(seed, np.integer) else seed
 
 
 def _mersenne(seed):
@@ -321,11 +322,10 @@ def resampled_sums(
     columns = np.ascontiguousarray(columns, dtype=float)
     if columns.ndim != 2 or not len(columns):
         refuse("columns", "documents by metrics, with at least one document", f"shape {columns.shape}")
-    n, seed = len(columns), _plain(seed)
-    check_resampling(n_boot, DEFAULT_ALPHA, seed, stream)
+    n, (n_boot, seed) = len(columns), check_resampling(n_boot, DEFAULT_ALPHA, seed, stream)
     itemsize = 1 if n < 256 else 2
     if n * n_boot * itemsize <= _CACHE_BYTES:
-        counts, step = _cached_counts(n, int(n_boot), seed, stream), max(1, _BLOCK * 4 // n)
+        counts, step = _cached_counts(n, n_boot, seed, stream), max(1, _BLOCK * 4 // n)
         blocks = (counts[i : i + step] for i in range(0, n_boot, step))
     else:
         blocks = (_count_rows(rows, n) for rows in index_blocks(n, n_boot, seed=seed, stream=stream))
