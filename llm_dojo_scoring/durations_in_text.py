@@ -83,6 +83,7 @@ _UNITS = (
 _ADJECTIVES = (
     "calendar|consecutive|full|successive|additional|business|working|banking|trading|court|whole|complete|further|contract"
     "|fiscal|license|continuous|more|entire|running|natural|clear|extra|subsequent|renewal|uninterrupted|solar|other|new"
+    "|lease|policy|licence|plan|agreement|operating|accounting"
 )
 _UNIT = re.compile(
     r"(?:[\s\])~-]|<omitted>){0,4}(?:\([^()]{1,16}\)[\s-]{0,3})?(?P<of>of an? |an? )?"
@@ -221,6 +222,9 @@ def _period_words(flat, start, stop):
 
 # %% ../nbs/14d_durations_in_text.ipynb #3a43d380
 _AND = re.compile(r"(?:,?[ \n]{1,2}(?:and|plus)[ \n]{1,2}|,?[ \n]{1,2})(?:an? (?:additional|further) )?")
+_EITHER = re.compile(
+    r"(?:longer|greater|shorter|lesser|later|earlier|earliest|latest)[ \n]of[ \n](?:\(?\w\) )?$", re.I
+)
 _NOTICE_NEXT = re.compile(r"['\s]{0,3}(?:\w+ ){0,2}(?:notice|prior|advance)", re.I)
 
 
@@ -233,6 +237,7 @@ def _joined(lengths, flat):
             continue
         if last and last.stated and length.stated and length.start - last.end < 24 and not length.range_end:
             falls = last.rank < length.rank and not last.range_end and not last.business
+            falls = falls and not _EITHER.search(flat, max(last.start - 16, 0), last.start)
             if (
                 falls
                 and _AND.fullmatch(flat, last.end, length.start)
@@ -277,8 +282,12 @@ def _places(low):
             at = low.find(stem, at + len(stem))
 
 
+_SCANNED = re.compile(r"(?<![A-Za-z0-9.,])(?:[0-9]{1,2}[OoIl]{1,2}|[lI][0-9]{1,2})(?=[ \n)-])")
+_LETTER_DIGITS = str.maketrans("OoIl", "0011")
+
+
 def _read(text):
-    flat = plain(text)
+    flat = _SCANNED.sub(lambda m: m[0].translate(_LETTER_DIGITS), plain(text))
     windows = _windows(flat)
     lengths = [*_iso(flat), *_numbered(flat, find_numbers(flat, within=windows))]
     for start, stop in windows:
