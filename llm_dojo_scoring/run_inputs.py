@@ -51,6 +51,8 @@ class BadInput(ValueError):
 
 # %% ../nbs/47a_run_inputs.ipynb #e7b5b78f
 _DAMAGED = (EOFError, zlib.error, gzip.BadGzipFile)
+
+
 _OTHER_KINDS = {
     b"PK\x03\x04": "save the sheet as CSV or JSON lines",
     b"\xff\xfe": "it looks like UTF-16: save it as UTF-8",
@@ -89,7 +91,7 @@ def _lines(path):
     except OSError as e:
         raise BadInput(path, "a readable file", e.strerror or "check it") from None
 
-
+# %% ../nbs/47a_run_inputs.ipynb #9b4e97ad
 def _loads(where, data):
     "One JSON value, or `BadInput` with the reason."
     try:
@@ -388,7 +390,7 @@ def _chosen(source, run, name):
         fix = f"it holds {some(runs)}: choose one of them" if runs else "it names no runs: leave run= out"
         raise BadInput(label, f"run {run!r}", fix)
 
-
+# %% ../nbs/47a_run_inputs.ipynb #c3fd5934
 def _pack_rows(folder, run):
     "The file of a folder of runs that holds the rows of one of them."
     heads = [p for p in (folder / "runs.jsonl.gz", folder / "runs.jsonl") if p.is_file()]

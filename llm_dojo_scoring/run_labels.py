@@ -153,6 +153,25 @@ def read_labels(
     return labels
 
 # %% ../nbs/47b_run_labels.ipynb #97117c4d
+def _texts_in(folder):
+    "The texts of a folder and those below it, by document key; `.txt` before `.md`."
+    if not folder.is_dir():
+        raise BadInput(folder, "a folder of texts", "there is none: check the path")
+    found: dict[str, Path] = {}
+    for ending in (".txt", ".md"):
+        before = dict(found)
+        for path in sorted(folder.rglob(f"*{ending}")):
+            key = join_key(path.name)
+            if key in before:
+                continue  # the same document as .txt
+            if key in found:
+                raise BadInput(path, "one text per document", f"{found[key]} is the same: remove one")
+            found[key] = path
+    if not found:
+        raise BadInput(folder, "a folder of .txt or .md files", "it holds none")
+    return found
+
+# %% ../nbs/47b_run_labels.ipynb #e4bce1b9
 class Documents:
     "The texts of a run's contracts, by document key, read when asked for."
 
@@ -166,26 +185,9 @@ class Documents:
         if isinstance(source, Mapping):
             self.texts = {join_key(name): text for name, text in source.items()}
         elif isinstance(source, (str, Path)):
-            self._find(Path(source))
+            self.paths = _texts_in(Path(source))
         elif source is not None:
             raise BadInput("documents", "a folder or {document: text}", f"got {type(source).__name__}")
-
-    def _find(self, folder):
-        if not folder.is_dir():
-            raise BadInput(folder, "a folder of texts", "there is none: check the path")
-        for ending in (".txt", ".md"):
-            taken = dict(self.paths)
-            for path in sorted(folder.rglob(f"*{ending}")):
-                key = join_key(path.name)
-                if key in taken:
-                    continue  # the same document as .txt
-                if key in self.paths:
-                    raise BadInput(
-                        path, "one text per document", f"{self.paths[key]} is the same: remove one"
-                    )
-                self.paths[key] = path
-        if not self.paths:
-            raise BadInput(folder, "a folder of .txt or .md files", "it holds none")
 
     def __len__(self):
         return len(self.paths) + len(self.texts)

@@ -44,18 +44,8 @@ def _table(caption, head, rows):
     return f"<table><caption>{escape(caption)}</caption><thead><tr>{top}</tr></thead><tbody>{body}</tbody></table>"
 
 # %% ../nbs/47c_scored_run.ipynb #9755ea19
-@dataclass(frozen=True)
-class ScoredRun:
-    "A scored run. Lists hold document names in the order of the run; means are unrounded, and `None` when undefined."
-
-    rows: list[dict]  # One composite row per document of the run, in its order
-    fields: list[dict]  # One tidy row per document and field
-    run: str | None = None  # Name of the run
-    doc_class: str = "contract"  # Class of the documents
-    field_types: dict[str, str] = field(default_factory=dict)  # Field to type
-    unpredicted: list[str] = field(default_factory=list)  # Labelled documents that the run has no row for
-    label_duplicates: list[str] = field(default_factory=list)  # Documents labelled twice, with the same truth
-    scorer: dict = field(default_factory=dict)  # Version, settings and their hash, embedding back end
+class _Lists:
+    "The documents of a run that need a word, by name."
 
     def _where(self, test):
         return [row["doc_id"] for row in self.rows if test(row)]
@@ -90,6 +80,10 @@ class ScoredRun:
         "Documents for which the folder of texts holds none."
         return self._where(lambda r: r["text"] == "none")
 
+# %% ../nbs/47c_scored_run.ipynb #80660682
+class _Counts(_Lists):
+    "Who is counted, and how many."
+
     @property
     def counted(self) -> list[dict]:
         "The rows that the headline is made of: labelled, not a repeat."
@@ -115,6 +109,10 @@ class ScoredRun:
             **{name: len(getattr(self, name)) for name in lists},
             "label_duplicates": len(self.label_duplicates),
         }
+
+# %% ../nbs/47c_scored_run.ipynb #e5dff84e
+class _Means(_Counts):
+    "Means over the counted documents, failures as misses."
 
     def mean(
         self,
@@ -148,6 +146,20 @@ class ScoredRun:
                 rows.setdefault(r["field"], []).append(r)
         order = [*self.field_types, *sorted(rows.keys() - self.field_types.keys())]
         return {name: _field_summary(rows[name]) for name in order if name in rows}
+
+# %% ../nbs/47c_scored_run.ipynb #cb6f8969
+@dataclass(frozen=True)
+class ScoredRun(_Means):
+    "A scored run. Lists hold document names in the order of the run; means are unrounded, and `None` when undefined."
+
+    rows: list[dict]  # One composite row per document of the run, in its order
+    fields: list[dict]  # One tidy row per document and field
+    run: str | None = None  # Name of the run
+    doc_class: str = "contract"  # Class of the documents
+    field_types: dict[str, str] = field(default_factory=dict)  # Field to type
+    unpredicted: list[str] = field(default_factory=list)  # Labelled documents that the run has no row for
+    label_duplicates: list[str] = field(default_factory=list)  # Documents labelled twice, with the same truth
+    scorer: dict = field(default_factory=dict)  # Version, settings and their hash, embedding back end
 
     def to_dict(self) -> dict:
         "The run's summary for a record: counts, headline, fields, and by what it was scored. Four decimals."
