@@ -20,7 +20,7 @@ from ..fields.dates import find_dates
 from ..fields.ids import normalize_id
 from ..fields.money import read_amounts, same_money
 from ..numbers_in_text import find_numbers
-from ..text import as_text, fold
+from ..text import as_text, fold, tokens
 
 # %% auto #0
 __all__ = ['Grounding', 'is_grounded', 'verify_list_items']
@@ -89,14 +89,52 @@ _FINDERS = {"date": _find_date, "money": _find_amount, "id": _find_id}
 _IDIOMS = re.compile(
     r"\b(?:without limitation|not limited to|without limiting|not later than|no later than)\b"
 )
+_SENTENCE = re.compile(r"[.;:]\s|\n\s*\n")
 _DENIALS = re.compile(r"\b(?:no|not|never|neither|nor|none|cannot)\b|n['’]t\b")
 _EXCLUSIONS = re.compile(r"\bwithout\b")
+_REFERENCE = re.compile(
+    r"(?:\b(?:sections?|secs?\.?|articles?|art\.|clauses?|paragraphs?|para\.|exhibits?|annex|schedules?|appendix|parts?|nos?\.)"
+    r"|§) ?\(?$",
+    re.I,
+)
+_HEADING = re.compile(r"[.)](?:\s|$)|\s+[A-Z]")
 _WIDER = 80  # characters on either side of the stretch in which a number may stand
 
 
+def _plainly(text):
+    return _IDIOMS.sub(" ", " ".join(fold(text).split()))
+
+
 def _denies(text):
-    plain = _IDIOMS.sub(" ", " ".join(fold(text).split()))
+    plain = _plainly(text)
     return bool(_DENIALS.search(plain)), bool(_EXCLUSIONS.search(plain))
+
+
+def _asserted(text):
+    "The item without its words of denial: where these stand is the question, so they must not choose the passage."
+    return _EXCLUSIONS.sub(" ", _DENIALS.sub(" ", _plainly(text)))
+
+
+def _with_neighbours(document, start, end):
+    "The passage with up to three words on either side in the same sentence, where its denial may stand."
+    before, after = document.text[max(0, start - 80) : start], document.text[end : end + 80]
+    before, after = _plainly(_SENTENCE.split(before)[-1]).split(), _plainly(_SENTENCE.split(after)[0]).split()
+    return " ".join([*before[-3:], document.text[start:end], *after[:3]])
+
+
+def _differs(item, passage):
+    "Does one side deny and the other not, or does the item alone exclude?"
+    (denied, excluded), (denies, excludes) = _denies(item), _denies(passage)
+    return denied != denies or excluded and not excludes
+
+
+def _is_label(item, value):
+    "Is the number that of a section, before its heading or in a reference?"
+    before = item[max(0, value.start - 14) : value.start]
+    heading = not before.strip(" (\n") and (
+        "." in value.text or item[value.end : value.end + 1] in (".", ")")
+    )
+    return heading and bool(_HEADING.match(item, value.end)) or bool(_REFERENCE.search(before))
 
 
 def _missing(item, document, start, end):
@@ -108,7 +146,7 @@ def _missing(item, document, start, end):
     taken = [(v.start, v.end) for v in (*dates, *amounts)]
     for value in find_numbers(item):
         inside = any(a <= value.start < b for a, b in taken)
-        if not inside and value.number not in near:
+        if not inside and value.number not in near and not _is_label(item, value):
             missing.append(value.text)
     return tuple(missing)
 
@@ -130,13 +168,13 @@ class Grounding:
     evidence: str = ""  # That passage
     window_coverage: float | None = None  # Share of its content words inside the passage
     numbers_missing: tuple[str, ...] = ()  # Figures of the item that are not stated there
-    negation_differs: bool = False  # Does one side deny, or exclude, and the other not?
+    negation_differs: bool = False  # Does one side deny and the other not, or the item alone exclude?
 
     @property
     def doubts(self) -> tuple[str, ...]:
         "What a careful reader would object, in words; empty when nothing."
         told = []
-        if self.window_coverage is not None and self.window_coverage < (self.coverage or 0.0):
+        if self.window_coverage is not None and self.window_coverage < 0.9 * (self.coverage or 0.0):
             told.append(f"only {self.window_coverage:.0%} of its words stand together")
         told += [f"{number!r} is not stated there" for number in self.numbers_missing]
         return (*told, *(["one side denies, the other does not"] if self.negation_differs else []))
@@ -166,22 +204,31 @@ def _check_rule(grounding):
         refuse("grounding", '"coverage" or "guarded"', grounding)
 
 
-def _finder(field_type):
-    "The finder of a type, given as a taxonomy writes it, with or without `entity_list:`."
-    return _FINDERS.get(field_type.rpartition(":")[2].strip() if isinstance(field_type, str) else None)
+def _element(field_type):
+    "The type itself, or that of a list's elements."
+    return field_type.rpartition(":")[2].strip() if isinstance(field_type, str) else ""
 
 
-def _read(text, item, document, least, guarded):
+def _asserts(field_type):
+    return _element(field_type) in ("free_text", "containment")
+
+
+def _read(text, document, field_type, least, guarded):
     "The grounding of an item by its words."
     coverage = document.coverage(text)
     if coverage is None:
         return Grounding(text, False, "nothing to look for")
-    window = document.window(text)
-    if window is None:
-        return Grounding(text, 0.0 >= least and not guarded, "too few words", 0.0)
+    width = max(12, 2 * len(tokens(text)))
+    window = (_asserts(field_type) and document.window(_asserted(text), width)) or document.window(
+        text, width
+    )
+    if window is None:  # asked for nothing, and found nothing
+        return Grounding(
+            text, least == 0 and not guarded, "token coverage" if least == 0 else "too few words", coverage
+        )
     passage = document.text[window.start : window.end]
     missing = _missing(text, document, window.start, window.end)
-    differs = _denies(text) != _denies(passage)
+    differs = _asserts(field_type) and _differs(text, _with_neighbours(document, window.start, window.end))
     how = "token coverage" if coverage >= least else "too few words"
     if guarded and coverage >= least:
         checks = (
@@ -212,10 +259,10 @@ def is_grounded(
     _check_rule(grounding)
     if source is None:
         return Grounding(text, False, "no document")
-    find = _finder(field_type)
+    find = _FINDERS.get(_element(field_type))
     found = find(text, source) if find else None
     if found is None:
-        return _read(text, item, source, least, grounding == "guarded")
+        return _read(text, source, field_type, least, grounding == "guarded")
     how, place = found
     if place is None:
         return Grounding(text, False, how)
@@ -230,7 +277,7 @@ def _as_sequence(items):
 
 
 def _verified(items, document, least, field_type, guarded):
-    find, answers = _finder(field_type), {}
+    find, answers = _FINDERS.get(_element(field_type)), {}
     texts = [as_text(item) for item in items]
     for text in dict.fromkeys(texts) if find else ():
         found = find(text, document)
@@ -240,7 +287,7 @@ def _verified(items, document, least, field_type, guarded):
     for text, coverage in zip(by_words, document.coverages(by_words), strict=True):
         answers[text] = coverage is not None and coverage >= least
         if guarded and answers[text]:
-            answers[text] = _read(text, text, document, least, True).true
+            answers[text] = _read(text, document, field_type, least, True).true
     return [answers[text] for text in texts]
 
 # %% ../../nbs/35_factuality.grounding.ipynb #f031d349
