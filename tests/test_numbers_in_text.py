@@ -1,6 +1,7 @@
 """Reading numbers: linear time on hostile text, and agreement with a number writer from elsewhere."""
 
 import time
+import unicodedata
 from fractions import Fraction
 
 import pytest
@@ -104,3 +105,26 @@ def test_the_three_ways_to_mark_thousands_agree(whole, cents):
 )
 def test_one_number(text, number):
     assert read_number(text) == number
+
+
+@pytest.mark.parametrize("sign", "½¼¾⅓⅔⅛⅜⅝⅞")
+def test_signs_for_fractions_have_the_value_that_unicode_gives_them(sign):
+    assert float(read_number(sign)) == pytest.approx(unicodedata.numeric(sign))
+    assert read_number(f"2{sign}") == 2 + read_number(sign)
+
+
+def test_each_number_says_how_it_was_read():
+    why = {
+        v.text: (v.why, v.words, v.scale)
+        for v in find_numbers("5, six, one-half, 2½, 3 lac, two (2), ten (12), 1 dozen")
+    }
+    assert why == {
+        "5": (("digits",), False, 1),
+        "six": (("words",), True, 1),
+        "one-half": (("fraction in words",), True, 1),
+        "2½": (("fraction",), False, 1),
+        "3 lac": (("digits", "lac"), False, 100_000),
+        "two (2)": (("words and figures",), False, 1),
+        "ten (12)": (("figures over words",), False, 1),
+        "1 dozen": (("digits", "dozen"), False, 12),
+    }

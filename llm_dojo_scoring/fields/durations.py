@@ -93,7 +93,7 @@ def select_duration(
     source = getattr(candidates, "source", "")
     roles = [(duration_role(v, source), v) for v in candidates[:_CONSIDERED] if not v.range_end]
     for wanted in _ROLES.get(field or "", _ANY):
-        if wanted == ("",) and field == "renewal_terms" and any(r == "initial" for r, _ in roles):
+        if wanted == ("",) and any(r == "initial" for r, _ in roles):
             continue
         for stated in (True, False):
             chosen = next((v for r, v in roles if r in wanted and v.stated == stated), None)

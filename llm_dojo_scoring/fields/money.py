@@ -74,7 +74,7 @@ def read_amounts(
             amount = Decimal(str(value))
     except (ValueError, ArithmeticError):
         return ()
-    if not amount.is_finite() or abs(amount) >= _LARGEST:
+    if not amount.is_finite() or amount.copy_abs() >= _LARGEST:
         return ()
     return (MoneyValue(str(amount), 0, len(str(amount)), ("a number",), amount),)
 
