@@ -17,7 +17,8 @@ from llm_dojo_scoring.master_labels import (
     presence_from_master,
     read_master_csv,
 )
-from .run_inputs import BadInput, parsed_output, read_lines, read_records, row_id, some
+from .run_files import BadInput, read_lines, read_records, some
+from .run_inputs import parsed_output, row_id
 
 # %% auto #0
 __all__ = ['Label', 'Labels', 'read_presence', 'read_labels', 'Documents']

@@ -23,13 +23,14 @@ from .extraction.score import score_extraction
 from .factuality.grounding import is_grounded
 from .fields.dispatch import is_entity_list
 from .master_labels import join_key
-from .run_inputs import BadInput, Prediction, read_predictions
+from .run_files import BadInput
+from .run_inputs import Prediction, read_predictions
 from .run_labels import Documents, Label, Labels, read_labels
 from .scored_run import ScoredRun
 from .taxonomy import doc_class_keys, field_types_for, is_field_type, load_taxonomy
 
 # %% auto #0
-__all__ = ['ScoredDocument', 'settings_hash', 'score_rows', 'score_run']
+__all__ = ['ScoredDocument', 'settings_hash', 'checked_field_types', 'score_rows', 'score_run']
 
 # %% ../nbs/48_score_run.ipynb #6eff61b3
 @dataclasses.dataclass(frozen=True)
@@ -159,9 +160,12 @@ _BATCH = 16  # documents scored at once: small enough for memory, large enough t
 
 _NOWHERE = "nowhere"  # the place of a prediction that the run never made
 
-
-def _field_types(doc_class, taxonomy):
-    "The field types of the class, checked."
+# %% ../nbs/48_score_run.ipynb #97cf487a
+def checked_field_types(
+    doc_class: str = "contract",  # Class of the documents
+    taxonomy: object = None,  # A YAML file or a mapping; `None` takes the shipped one
+) -> dict[str, str]:  # Field to type
+    "The field types of a class. Raises `BadInput` for a bad taxonomy, an unknown class, or a type no scorer answers to."
     if taxonomy is not None and not isinstance(taxonomy, Mapping):
         try:
             taxonomy = load_taxonomy(taxonomy)
@@ -181,7 +185,7 @@ def _field_types(doc_class, taxonomy):
             raise BadInput("taxonomy", f"a type for field {name!r}", f"unknown type {kind!r}: correct it")
     return types
 
-
+# %% ../nbs/48_score_run.ipynb #33e905a9
 def _jobs(predictions, labels):
     "Join predictions with labels, in the order of the predictions."
     seen = set()
@@ -270,7 +274,7 @@ def score_rows(
         raise BadInput("assigned", "'predictions' or 'labels'", f"got {assigned!r}")
     if isinstance(jobs, bool) or not isinstance(jobs, int) or jobs < 1:
         raise BadInput("jobs", "a number of processes, 1 or more", f"got {jobs!r}")
-    types = _field_types(doc_class, taxonomy)
+    types = checked_field_types(doc_class, taxonomy)
     with settings(field_scoring__embedding_enabled=bool(embeddings)) as chosen:
         plan = _Plan(
             doc_class,
@@ -315,7 +319,7 @@ def score_run(
 
     All or nothing: a bad input raises `BadInput`, in one line, and no part of the run is scored.
     Equal inputs and settings give equal results, in the order of the predictions, whatever `jobs` is."""
-    types = _field_types(doc_class, taxonomy)
+    types = checked_field_types(doc_class, taxonomy)
     truth = labels if isinstance(labels, Labels) else read_labels(labels, fields=types)
     options = {"documents": documents, "taxonomy": taxonomy, "doc_class": doc_class, "embeddings": embeddings}
     options |= {

@@ -10,7 +10,8 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from llm_dojo_scoring.run_inputs import BadInput, parsed_output, read_predictions, read_records
+from llm_dojo_scoring.run_files import read_records
+from llm_dojo_scoring.run_inputs import BadInput, parsed_output, read_predictions, run_names
 from llm_dojo_scoring.run_labels import Documents, read_labels
 from llm_dojo_scoring.taxonomy import field_types_for
 
@@ -214,3 +215,9 @@ def test_runs_without_predictions_say_so(pack):
     with pytest.raises(BadInput, match="kept as a header only"):
         docs(pack, run="092")
     assert sum(1 for _ in read_records(pack / "runs.jsonl.gz")) == 203
+
+
+def test_the_runs_of_the_pack_are_named_only_when_all_can_be_read(pack):
+    with pytest.raises(BadInput, match="the rows hold scores only"):
+        run_names(pack / "rows_extraction.jsonl.gz", fields=FIELDS)
+    assert run_names(pack, run="081", fields=FIELDS) == {"081": 509}
