@@ -60,6 +60,7 @@ def _fold(text):
     text = unicodedata.normalize("NFKC", text.translate(_SIGNS))
     text = _LINE_HYPHEN.sub("", text)  # before soft hyphens go, since one may end a line
     hidden = {ord(c): None for c in set(text) if unicodedata.category(c) == "Cf"}
+    hidden |= {ord(c): str(unicodedata.digit(c)) for c in set(text) if unicodedata.category(c) == "Nd"}
     text = (text.translate(hidden) if hidden else text).casefold()
     text = "".join(c for c in unicodedata.normalize("NFD", text) if not "\u0300" <= c <= "\u036f")
     return unicodedata.normalize("NFC", text).translate(_LETTERS)

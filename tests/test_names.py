@@ -154,7 +154,7 @@ def test_variants_of_one_party_match(pack):
         if found and set(found[1].lower().split()) & set(found[2].lower().split()):
             pairs.add(found.groups())
     hits = sum(score_name_field(alias, name) >= 0.6 for name, alias in pairs)
-    assert len(pairs) > 200 and hits / len(pairs) > 0.94
+    assert len(pairs) > 200 and hits / len(pairs) > 0.91  # “Bank” alone is none
 
 
 @pytest.mark.parametrize(
@@ -178,3 +178,18 @@ def test_a_matrix_of_five_hundred_names_takes_little(pack):
     assert grid.shape == (500, 500) and time.process_time() - start < 2.0
     for i, j in np.random.default_rng(5).integers(0, 500, (2_000, 2)):
         assert grid[i, j] == score_name_field(a[i], b[j])
+
+
+# fmt: off
+@pytest.mark.parametrize("predicted, expected, least, most", [
+    ("The", "The Company", 0, 0.5), ("The Company", "The", 0, 0.5),
+    ("the Company", "Company", 1, 1), ("The Trust Company", "The Holdings Group", 0, 0.5),
+    ("National", "National Bank", 0, 0.5), ("Services", "Acme Services", 0, 0.5),
+    ("Agreement", "Agreement", 1, 1), ("Agreements", "Agreement", 0.8, 1),
+    ("License Agreement", "Patent License Agreement", 1, 1), ("Bank of America", "Bank", 1, 1),
+    ("M1crosoft", "Microsoft Corp.", 0.8, 1), ("Series 1", "Series l", 0, 0.6),
+    ("Fund 10", "Fund IO", 0, 0.6), ("x " * 500 + "Acme", "Acme", 0, 0.5), ("٣M", "3M", 1, 1),
+])
+# fmt: on
+def test_generic_words_and_scanned_letters(predicted, expected, least, most):
+    assert least <= score_name_field(predicted, expected, False) <= most

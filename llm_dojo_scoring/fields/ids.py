@@ -14,6 +14,7 @@ from ..text import CORPORATE_SUFFIXES, as_text, decide_wordless, fold, tokens
 __all__ = ['normalize_id', 'decide_id', 'score_id_field']
 
 # %% ../../nbs/21_fields.ids.ipynb #8d40d15a
+_WHOLE_FLOAT = re.compile(r"\s*[0-9]{1,40}\.0{1,6}\s*")
 _LAST_WORD = re.compile(r"\s([^\W\d_][\w.]{0,14})[\s.,;)]*\Z")
 
 
@@ -36,6 +37,8 @@ def normalize_id(
 
     Never raises. Source: Scoring & Metrics Reference, section 3."""
     text = fold(as_text(value))
+    if _WHOLE_FLOAT.fullmatch(text):
+        text = text.partition(".")[0]
     start = _suffix_start(text)
     while start is not None:
         text = text[:start]

@@ -40,6 +40,7 @@ class _Name(NamedTuple):
     bag: frozenset  # distinct words
     content: frozenset  # without stop words; all when nothing is left
     special: bool  # holds a word that does more than say what kind of body it is
+    common: bool  # is one word that many names have, and no more
     telling: frozenset  # words that tell names of one kind apart
     letters: str  # words run together
     sorted: str  # distinct words in alphabetical order
@@ -55,6 +56,7 @@ def _from_words(words, size, places):
         bag=bag,
         content=bag - _STOP or bag,
         special=bool(special),
+        common=len(special) == 1 and special <= _COMMON,
         telling=special - _COMMON or special,
         letters="".join(words),
         sorted=" ".join(sorted(bag)),
@@ -77,11 +79,11 @@ def _initials_joined(words):
 @lru_cache(maxsize=16_384)
 def _read(text):
     words = full = _initials_joined(tokens(text))
-    if not all(w in _SUFFIXES for w in full):
+    if not all(w in _SUFFIXES or w in _STOP for w in full):
         while words[-1] in _SUFFIXES:
             words = words[:-1]
         words = tuple(w for i, w in enumerate(words) if i == 0 or w not in _LEGAL_FORMS)
-    return _from_words(words, len(full), frozenset(find_places(text)))
+    return _from_words(words, len(tokens(text)), frozenset(find_places(text)))
 
 # %% ../../nbs/20_fields.names.ipynb #e3d3b1c8
 _COMPASS = {w: w[:4] for stem in ("north", "south", "east", "west") for w in (stem, stem + "ern")}
@@ -115,6 +117,7 @@ def _excluded(a, b):
 # %% ../../nbs/20_fields.names.ipynb #fd0f6508
 _SLIP, _SLIP_AT_ONCE = 0.8, 0.9  # similarity needed, and when the first letters differ
 _LONGEST_SLIP = 2_000  # letters; a longer rest is not a slip
+_LOOKALIKE = str.maketrans("015i", "olsl")
 
 
 def _rejoined(words, wanted):
@@ -144,6 +147,8 @@ def _slip(a, b):
     x, y = ("".join(w for w in side.words if w not in other.bag) for side, other in ((a, b), (b, a)))
     if not 5 <= min(len(x), len(y)) <= max(len(x), len(y)) <= _LONGEST_SLIP:
         return False
+    if x.translate(_LOOKALIKE) == y.translate(_LOOKALIKE):  # “Micros0ft”
+        return sum(map(str.isalpha, min(x, y))) >= 4
     figures = [[c for c in side if c.isdigit()] for side in (x, y)]
     needed = _SLIP if x[0] == y[0] else _SLIP_AT_ONCE
     return figures[0] == figures[1] and OSA.normalized_similarity(x, y) >= needed
@@ -169,7 +174,7 @@ def _mostly_shared(a, b):
 # %% ../../nbs/20_fields.names.ipynb #22514884
 def _compare(a, b, respelled=False):
     "Score, rule and note of a prediction `a` and a label `b` that both hold words."
-    if a.letters == b.letters:
+    if a.letters == b.letters or (not a.special and a.content == b.content):  # “Trust” and “the Trust”
         return 1.0, "same name", ""
     shared = a.content & b.content
     base = _letters_decide(a, b, shared)
@@ -182,7 +187,7 @@ def _compare(a, b, respelled=False):
         bound = _GENEROUS * b.size + _SPARE
         note = "" if a.size <= bound else "the prediction is too long for full credit"
         return min(1.0, bound / a.size), "label within prediction", note
-    if _within(a, b):
+    if _within(a, b) and not a.common:
         return 1.0, "prediction within label", "the prediction is only part of the label"
     again = None if respelled else _respelled(a, b)
     return _compare(*again, respelled=True) if again else _compare_rests(a, b, shared, base)
@@ -202,7 +207,11 @@ def _compare_rests(a, b, shared, base):
     if _mostly_shared(a, b) or _slip(a, b):
         closest = JaroWinkler.similarity(" ".join(a.words), " ".join(b.words)) if shared else 0.0
         return max(base, closest), "similar name", ""
-    note = "" if a.special and b.special else "generic words alone do not make a match"
+    note = (
+        ""
+        if a.special and b.special and not (a.common and _within(a, b))
+        else "generic words alone do not make a match"
+    )
     return min(base, _UNLIKE), "different name", note
 
 # %% ../../nbs/20_fields.names.ipynb #45c68c9e

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import ast
 import json
+import re
 from collections.abc import Mapping, Sequence
 
 import numpy as np
@@ -19,7 +20,7 @@ from ..text import as_text
 __all__ = ['clean_items', 'only_pairs', 'optimal_pairs']
 
 # %% ../../nbs/30_lists.matching.ipynb #0d80170b
-_LONGEST_NOTHING = 60  # characters; a longer text says something
+_REDACTED = re.compile(r"(?=.{0,9}[*●•_\]])(?:[^\w\n]|_){1,200}")  # something stood there
 _UNREADABLE = (ValueError, SyntaxError, RecursionError, MemoryError)
 
 
@@ -73,7 +74,7 @@ def clean_items(
 ) -> list[str]:  # Its items as trimmed texts, in the order given; empty when there are none
     """The items of a list field, whatever shape the list came in.
 
-    Nulls, blanks and words for "nothing" are no items. Repeats stay. Never raises.
+    Nulls, blanks and words for "nothing" are no items; a redaction such as `[* * *]` is one. Repeats stay. Never raises.
     Source: Scoring & Metrics Reference, section 3."""
     if isinstance(value, str):
         written = _written_list(value)
@@ -82,7 +83,7 @@ def clean_items(
     texts = [
         text.strip() for element in ([value] if members is None else members) for text in _texts_of(element)
     ]
-    return [text for text in texts if len(text) > _LONGEST_NOTHING or not says_nothing(text)]
+    return [text for text in texts if _REDACTED.fullmatch(text) or not says_nothing(text)]
 
 # %% ../../nbs/30_lists.matching.ipynb #7587b753
 _PLACES = 9  # decimals that count in a similarity
