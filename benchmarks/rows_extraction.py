@@ -12,7 +12,6 @@ from frame import Row, Side, Skip
 def _score_extraction():
     try:
         from llm_dojo_scoring.extraction.score import score_extraction
-
         from llm_dojo_scoring.taxonomy import field_types_for
     except ImportError as error:
         raise Skip("the extraction scorer is not in this copy") from error

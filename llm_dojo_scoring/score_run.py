@@ -20,6 +20,7 @@ from .document import as_document
 from .embedding import backend_name
 from .extraction.row import clause_by_clause, row_of
 from .extraction.score import score_extraction
+from .factuality.audit import audit_items
 from .factuality.grounding import is_grounded
 from .fields.dispatch import is_entity_list
 from .master_labels import join_key
@@ -28,9 +29,10 @@ from .run_inputs import Prediction, read_predictions
 from .run_labels import Documents, Label, Labels, read_labels
 from .scored_run import ScoredRun
 from .taxonomy import doc_class_keys, field_types_for, is_field_type, load_taxonomy
+from .text import as_text
 
 # %% auto #0
-__all__ = ['ScoredDocument', 'settings_hash', 'checked_field_types', 'score_rows', 'score_run']
+__all__ = ['ScoredDocument', 'settings_hash', 'checked_field_types', 'scorer_record', 'score_rows', 'score_run']
 
 # %% ../nbs/48_score_run.ipynb #6eff61b3
 @dataclasses.dataclass(frozen=True)
@@ -81,12 +83,20 @@ def _list_counts(score):
     return dict(zip(_COUNTS, counts, strict=True))
 
 
-def _place(kind, value, document):
-    "Start and end of the value of a scalar in the text, where it is found."
-    if document is None or is_entity_list(kind) or is_blank(value):
-        return None, None
-    found = is_grounded(value, document, kind)
-    return found.start, found.end
+def _evidence(kind, value, audit, match, document):
+    "Where the text holds a value, where it holds each item of a list, and the texts of what it does not hold."
+    if document is None or not audit or is_blank(value):
+        return {"evidence_start": None, "evidence_end": None, "item_evidence": None, "hallucinated": []}
+    if not is_entity_list(kind):
+        found = is_grounded(value, document, kind)
+        start, end, places = found.start, found.end, None
+        invented = [as_text(value)] if audit["hallucinated"] else []
+    else:
+        items = audit_items(match.element_type, value, None, document, match=match)
+        start = end = None
+        places = [None if i.grounding.start is None else [i.grounding.start, i.grounding.end] for i in items]
+        invented = [i.item for i in items if not i.true]
+    return {"evidence_start": start, "evidence_end": end, "item_evidence": places, "hallucinated": invented}
 
 # %% ../nbs/48_score_run.ipynb #db39c10d
 def _tidy(plan, job, status, result, predicted, document):
@@ -100,7 +110,6 @@ def _tidy(plan, job, status, result, predicted, document):
         kind, value = result.kinds[name], given.get(name)
         verdict, score = result.verdicts.get(name), result.entity_list_scores.get(name)
         audit = result.entity_list_audit.get(name)
-        start, end = _place(kind, value, document if audit else None)
         yield {
             "run": job.prediction.run,
             "doc_id": job.prediction.doc_id,
@@ -117,8 +126,7 @@ def _tidy(plan, job, status, result, predicted, document):
             **(_list_counts(score) if score else dict.fromkeys(_COUNTS)),
             "n_true": audit["true_items"] if audit else None,
             "n_hallucinated": audit["hallucinated"] if audit else None,
-            "evidence_start": start,
-            "evidence_end": end,
+            **_evidence(kind, value, audit, result.matches.get(name), document),
             "scorer_version": __version__,
             "settings_hash": plan.settings_hash,
         }
@@ -142,6 +150,9 @@ def _scored(plan, job):
     row = row_of(result, prediction.predicted, expected, plan.field_types, **options)
     if predicted is None:  # whatever a failed call left behind is no answer
         row |= {"schema_valid": 0.0, "field_presence": 0.0 if result.field_scores else None}
+        row["overall_score"] = (
+            None if label is None else 0.0
+        )  # assigned and not done, whatever its labels hold
         row |= {"category_presence": None if presence is None else 0.0, "category_presence_detail": {}}
     head = {"run": prediction.run, "doc_id": prediction.doc_id, "status": status, "failed": prediction.failed}
     head |= {"error": prediction.error, "duplicate": job.duplicate, "text": state}
@@ -238,18 +249,19 @@ def _in_parallel(plan, batches, jobs):
             for done in workers(delayed(_scored_batch)(plan, batch) for batch in window):
                 yield from done
 
-
-def _hash_with(embeddings):
-    "The hash of the settings in force, with or without embeddings."
-    with settings(field_scoring__embedding_enabled=bool(embeddings)) as chosen:
-        return settings_hash(chosen)
-
-
-def _backend(embeddings):
-    "Which embedding model answered, where it was asked."
-    return backend_name() if embeddings else "not asked"
-
 # %% ../nbs/48_score_run.ipynb #1ac5a67e
+def scorer_record(
+    embeddings: bool = False,  # Is the embedding model asked?
+) -> dict:  # Version, settings hash, embedding back end
+    "By what a run is scored under the settings in force. Two runs compare only if these are equal."
+    with settings(field_scoring__embedding_enabled=bool(embeddings)) as chosen:
+        return {
+            "version": __version__,
+            "settings_hash": settings_hash(chosen),
+            "embeddings": backend_name() if embeddings else "not asked",
+        }
+
+# %% ../nbs/48_score_run.ipynb #54dd28ec
 def score_rows(
     predictions: object,  # A path, a frame, dictionaries, or `Prediction`s; see `run_inputs`
     labels: object,  # A path, a frame, dictionaries, `Labels`, or `{document: expected fields}`
@@ -265,6 +277,7 @@ def score_rows(
     | None = None,  # Called with the number of documents done; `True` draws a bar
     assigned: str = "predictions",  # "labels": a label without a prediction is a miss
     disaggregate: bool = False,  # Score clause lists clause by clause
+    skip: int = 0,  # Documents at the start that were scored before: they are joined and counted, not scored again
 ) -> Iterator[ScoredDocument]:  # In the order of the predictions
     """Score a run one document at a time, in memory that does not grow with the run.
 
@@ -290,7 +303,7 @@ def score_rows(
     waiting = _noted(_jobs(read_predictions(predictions, run=run, fields=types), truth), seen)
     if assigned == "labels":
         waiting = chain(waiting, _missing(truth, seen, run))
-    batches = _in_batches(waiting, _BATCH)
+    batches = _in_batches(islice(waiting, skip, None), _BATCH)
     done = (
         _in_parallel(plan, batches, jobs)
         if jobs > 1 and not embeddings
@@ -298,7 +311,7 @@ def score_rows(
     )
     yield from _reporting(done, progress)
 
-# %% ../nbs/48_score_run.ipynb #81901003
+# %% ../nbs/48_score_run.ipynb #f5596c43
 def score_run(
     predictions: object,  # A path, a frame, or dictionaries; see `run_inputs`
     labels: object,  # A path, a frame, dictionaries, `Labels`, or `{document: expected fields}`
@@ -336,9 +349,5 @@ def score_run(
     seen = {join_key(row["doc_id"]) for row in rows if row["status"] != "missing"}
     unpredicted = [label.doc_id for key, label in truth.items() if key not in seen]
     name = next((row["run"] for row in rows if row["run"] is not None), run)
-    scorer = {
-        "version": __version__,
-        "settings_hash": _hash_with(embeddings),
-        "embeddings": _backend(embeddings),
-    }
+    scorer = scorer_record(embeddings)
     return ScoredRun(rows, fields, name, doc_class, types, unpredicted, truth.duplicates, scorer)
