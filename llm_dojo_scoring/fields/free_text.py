@@ -5,6 +5,7 @@
 # %% ../../nbs/26_fields.free_text.ipynb #1cca0dd6
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Sequence
 from functools import lru_cache
@@ -21,11 +22,16 @@ __all__ = ['decide_free_text', 'score_free_text_field', 'decide_containment', 's
            'coverage_matrix']
 
 # %% ../../nbs/26_fields.free_text.ipynb #cf2bbfb4
-_NEGATIONS = frozenset("no not never neither nor none cannot except".split())
+_NEGATIONS = frozenset("no not never neither nor none nothing cannot except without non".split())
+_WITHIN_WORD = re.compile(
+    r"(?i)n['’]t\b|\bnon(?=exclus|transf|assign|compet|refund|renew)"
+)  # isn't, nonexclusive
 
 
 def _negation_note(p, e):
-    mine, yours = (sorted(set(tokens(t)) & _NEGATIONS) for t in (p, e))
+    mine, yours = (
+        sorted({*tokens(t)} & _NEGATIONS or {*map(str.lower, _WITHIN_WORD.findall(t))}) for t in (p, e)
+    )
     if bool(mine) == bool(yours):
         return ""
     side, words = ("prediction", mine) if mine else ("label", yours)
