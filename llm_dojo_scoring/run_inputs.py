@@ -124,7 +124,7 @@ def _nested(where, row, named):
         raise BadInput(where, "one prediction", f"the row has {some(given)}: keep one of them")
     return parsed_output(row[given[0]]) if given else None
 
-
+# %% ../nbs/47a_run_inputs.ipynb #40368e46
 def _flat(where, row, fields):
     "The prediction of a flat row: its columns without the books."
     for name in _OTHER_TASKS:

@@ -63,7 +63,7 @@ class Labels(dict):
             )
         self.duplicates.append(label.doc_id)
 
-
+# %% ../nbs/47b_run_labels.ipynb #053b4e7f
 def read_presence(
     value: object,  # `{category: {expected, answer, field}}`, or `{category: clause text}`
     where: str = "presence",  # The place, for messages

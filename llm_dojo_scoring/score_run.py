@@ -250,6 +250,21 @@ def _in_parallel(plan, batches, jobs):
                 yield from done
 
 # %% ../nbs/48_score_run.ipynb #1ac5a67e
+def _check_options(assigned, jobs):
+    "Raise for an unknown population or number of processes."
+    if assigned not in ("predictions", "labels"):
+        raise BadInput("assigned", "'predictions' or 'labels'", f"got {assigned!r}")
+    if isinstance(jobs, bool) or not isinstance(jobs, int) or jobs < 1:
+        raise BadInput("jobs", "a number of processes, 1 or more", f"got {jobs!r}")
+
+
+def _planned(doc_class, taxonomy, documents, embeddings, disaggregate):
+    "The plan of a run under the settings in force."
+    types, texts, asked = checked_field_types(doc_class, taxonomy), Documents(documents), bool(embeddings)
+    with settings(field_scoring__embedding_enabled=asked) as chosen:
+        return _Plan(doc_class, types, chosen, settings_hash(chosen), texts, disaggregate, asked)
+
+# %% ../nbs/48_score_run.ipynb #925463bd
 def scorer_record(
     embeddings: bool = False,  # Is the embedding model asked?
 ) -> dict:  # Version, settings hash, embedding back end
@@ -283,21 +298,9 @@ def score_rows(
 
     Raises `BadInput` at the first bad input; what was yielded before is sound, and is not the whole run.
     The settings in force when the first document is asked for hold for the run."""
-    if assigned not in ("predictions", "labels"):
-        raise BadInput("assigned", "'predictions' or 'labels'", f"got {assigned!r}")
-    if isinstance(jobs, bool) or not isinstance(jobs, int) or jobs < 1:
-        raise BadInput("jobs", "a number of processes, 1 or more", f"got {jobs!r}")
-    types = checked_field_types(doc_class, taxonomy)
-    with settings(field_scoring__embedding_enabled=bool(embeddings)) as chosen:
-        plan = _Plan(
-            doc_class,
-            types,
-            chosen,
-            settings_hash(chosen),
-            Documents(documents),
-            disaggregate,
-            bool(embeddings),
-        )
+    plan = _planned(doc_class, taxonomy, documents, embeddings, disaggregate)
+    types = plan.field_types
+    _check_options(assigned, jobs)
     truth = labels if isinstance(labels, Labels) else read_labels(labels, fields=types)
     seen = set()
     waiting = _noted(_jobs(read_predictions(predictions, run=run, fields=types), truth), seen)

@@ -148,6 +148,19 @@ class _Means(_Counts):
         return {name: _field_summary(rows[name]) for name in order if name in rows}
 
 # %% ../nbs/47c_scored_run.ipynb #cb6f8969
+def _run_html(run):
+    "Headline, fields and counts as three tables."
+    head = [(m.replace("_", " "), *h.values()) for m, h in run.headline.items()]
+    fields = [(f, *s.values()) for f, s in run.per_field.items()]
+    listed = [(k.replace("_", " "), v) for k, v in run.counts.items()]
+    means = ["metric", "mean", "documents", "mean of completed", "completed"]
+    columns = ["field", "type", "n", "mean", "mean of completed", "exact", "partial", "missed"]
+    name = f"Run {run.run}" if run.run else "Run"
+    tables = _table(f"{name}: headline, failed documents as misses", means, head)
+    tables += _table("Fields", columns, fields) + _table("Documents", ["", "number"], listed)
+    return f'<div class="dojo-run">{tables}</div>'
+
+# %% ../nbs/47c_scored_run.ipynb #86fb8a1a
 @dataclass(frozen=True)
 class ScoredRun(_Means):
     "A scored run. Lists hold document names in the order of the run; means are unrounded, and `None` when undefined."
@@ -194,15 +207,7 @@ class ScoredRun(_Means):
         return pd.DataFrame(self.fields)
 
     def _repr_html_(self):
-        head = [(m.replace("_", " "), *h.values()) for m, h in self.headline.items()]
-        fields = [(f, *s.values()) for f, s in self.per_field.items()]
-        listed = [(k.replace("_", " "), v) for k, v in self.counts.items()]
-        means = ["metric", "mean", "documents", "mean of completed", "completed"]
-        columns = ["field", "type", "n", "mean", "mean of completed", "exact", "partial", "missed"]
-        name = f"Run {self.run}" if self.run else "Run"
-        tables = _table(f"{name}: headline, failed documents as misses", means, head)
-        tables += _table("Fields", columns, fields) + _table("Documents", ["", "number"], listed)
-        return f'<div class="dojo-run">{tables}</div>'
+        return _run_html(self)
 
 # %% ../nbs/47c_scored_run.ipynb #c7e098f0
 def _field_summary(rows):

@@ -73,6 +73,21 @@ class Evidence(NamedTuple):
     doubts: tuple[str, ...] = ()  # What a careful reader would object
 
 # %% ../../nbs/45_extraction.explain.ipynb #2942607a
+def _as_lines(x):
+    "An explanation as text."
+    note = f"; {x.note}" if x.note else ""
+    lines = [f"{x.field or x.kind}: {x.score:.4f} ({x.rule}{note})"]
+    for label, side in (("predicted", x.predicted), ("expected", x.expected)):
+        why = f" because {'; '.join(side.why)}" if side.why else ""
+        lines.append(f"  {label} {_clipped(side.given)!r} read as {side.read_as!r}{why}")
+    for pair in x.pairs:
+        lines.append(f"  {pair['found']}: {pair['label']!r} with {pair['item']!r} ({pair['similarity']})")
+    for e in x.evidence:
+        told = "; ".join((e.how, *e.doubts))
+        lines.append(f"  {'in' if e.found else 'not in'} the contract: {e.item!r} ({told})")
+    return "\n".join(lines)
+
+# %% ../../nbs/45_extraction.explain.ipynb #40bb31ed
 @dataclass(frozen=True)
 class FieldExplanation:
     "Why a field got its score. Shows itself in a notebook."
@@ -104,20 +119,7 @@ class FieldExplanation:
         }
 
     def __str__(self):
-        lines = [
-            f"{self.field or self.kind}: {self.score:.4f} ({self.rule}{'; ' + self.note if self.note else ''})"
-        ]
-        for label, side in (("predicted", self.predicted), ("expected", self.expected)):
-            why = f" because {'; '.join(side.why)}" if side.why else ""
-            lines.append(f"  {label} {_clipped(side.given)!r} read as {side.read_as!r}{why}")
-        lines += [
-            f"  {p['found']}: {p['label']!r} with {p['item']!r} ({p['similarity']})" for p in self.pairs
-        ]
-        lines += [
-            f"  {'in' if e.found else 'not in'} the contract: {e.item!r} ({'; '.join((e.how, *e.doubts))})"
-            for e in self.evidence
-        ]
-        return "\n".join(lines)
+        return _as_lines(self)
 
     def _repr_html_(self):
         return f'<section class="dojo-explain">{_STYLE}{_field_html(self)}</section>'
@@ -257,7 +259,7 @@ class ExtractionExplanation:
         body = "".join(_details(e) for e in (*self.fields, *self.audited))
         return f'<section class="dojo-explain">{_STYLE}<h3>{escape(self.doc_class)}: {overall}</h3>{body}</section>'
 
-
+# %% ../../nbs/45_extraction.explain.ipynb #c31cfbf8
 def explain_extraction(
     doc_class: str,  # Document class, such as "contract"
     field_types: Mapping[str, str],  # Field to type
