@@ -200,10 +200,10 @@ def test_doubts_are_told_in_words():
         "only 75% of its words stand together",
     )
     doubts = is_grounded(
-        "Licensee shall not pay a royalty of 12 percent of net sales each quarter", CONTRACT
+        "Licensee shall not pay a royalty of 13 percent of net sales each quarter", CONTRACT
     ).doubts
     assert doubts == (
-        "only 89% of its words stand together",
+        "only 78% of its words stand together",
         "'13' is not stated there",
         "one side denies, the other does not",
     )

@@ -8,82 +8,20 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
-from fractions import Fraction
 from html import escape
 from typing import Literal
-from weakref import WeakKeyDictionary
 
 from ..config import get_settings
 from ..core import refuse
 from ..document import Document, as_document
 from ..fields.dates import find_dates
-from ..fields.ids import normalize_id
-from ..fields.money import read_amounts, same_money
+from ..fields.money import read_amounts
 from ..numbers_in_text import find_numbers
+from ..stated import look_up
 from ..text import as_text, fold, tokens
 
 # %% auto #0
 __all__ = ['Grounding', 'is_grounded', 'verify_list_items']
-
-# %% ../../nbs/35_factuality.grounding.ipynb #69ae9923
-_BY_KIND: WeakKeyDictionary[Document, dict[str, dict]] = WeakKeyDictionary()
-
-
-def _stated(document, kind):
-    "The values of one kind that the document states, each under what it is looked for by; the first one stands."
-    tables = _BY_KIND.setdefault(document, {})
-    if kind not in tables:
-        table = tables[kind] = {}
-        for value in getattr(document, kind):
-            if kind == "dates":
-                keys = [(value.year,), (value.year, value.month), (value.year, value.month, value.day)]
-            else:
-                keys = [value.number] if kind == "numbers" else [int(value.amount)]
-            for key in keys:
-                table.setdefault(key, []).append(value)
-    return tables[kind]
-
-# %% ../../nbs/35_factuality.grounding.ipynb #fe9fdfd5
-def _find_date(item, document):
-    "Whether the dates that the item states are stated, and where the first is; `None` when it states none."
-    stated = find_dates(item)
-    if not stated:
-        return None
-    table, places = _stated(document, "dates"), []
-    for date in [v for v in stated if v.date] or stated:
-        key = tuple(part for part in (date.year, date.month, date.day) if part)
-        places += table.get(key, [None])[:1]
-    return ("same date" if all(places) else "no such date"), next(filter(None, places), None)
-
-
-def _find_amount(item, document):
-    "Whether the amounts that the item states are stated, and where the first is; `None` when it states none."
-    stated = read_amounts(item)
-    if not stated:
-        return None
-    table, places = _stated(document, "amounts"), []
-    for amount in stated:
-        near = (v for whole in (-1, 0, 1) for v in table.get(int(amount.amount) + whole, ()))
-        place = min((v for v in near if same_money(amount, v)), key=lambda v: v.start, default=None)
-        if place is None and not amount.could_be:
-            place = next(iter(_stated(document, "numbers").get(Fraction(amount.amount), ())), None)
-        places.append(place)
-    return ("same amount" if all(places) else "no such amount"), next(filter(None, places), None)
-
-
-def _find_id(item, document):
-    "Whether the id stands in the document, and where."
-    sought = fold(normalize_id(item))
-    if not sought:
-        return "nothing to look for", None
-    place = None
-    if sought in document.unbroken:
-        between = r"[\W_]{0,3}".join(map(re.escape, sought))
-        place = re.search(rf"(?<![^\W_]){between}(?![^\W_])", document.text, re.I)
-    return ("same id", place) if place else ("no such id", None)
-
-
-_FINDERS = {"date": _find_date, "money": _find_amount, "id": _find_id}
 
 # %% ../../nbs/35_factuality.grounding.ipynb #068b31cc
 _IDIOMS = re.compile(
@@ -140,8 +78,8 @@ def _is_label(item, value):
 def _missing(item, document, start, end):
     "The figures of the item, as it writes them, that the document does not state where the item's words stand."
     dates, amounts, missing = find_dates(item), [v for v in read_amounts(item) if v.could_be], []
-    for values, find, found in ((dates, _find_date, "same date"), (amounts, _find_amount, "same amount")):
-        missing += [v.text for v in values if (find(v.text, document) or (found,))[0] != found]
+    for kind, values in (("date", dates), ("money", amounts)):
+        missing += [v.text for v in values if not getattr(look_up(v.text, document, kind), "true", True)]
     near = {v.number for v in find_numbers(document.text[max(0, start - _WIDER) : end + _WIDER])}
     taken = [(v.start, v.end) for v in (*dates, *amounts)]
     for value in find_numbers(item):
@@ -259,15 +197,11 @@ def is_grounded(
     _check_rule(grounding)
     if source is None:
         return Grounding(text, False, "no document")
-    find = _FINDERS.get(_element(field_type))
-    found = find(text, source) if find else None
+    found = look_up(text, source, _element(field_type))
     if found is None:
         return _read(text, source, field_type, least, grounding == "guarded")
-    how, place = found
-    if place is None:
-        return Grounding(text, False, how)
-    start, end = place.span() if isinstance(place, re.Match) else (place.start, place.end)
-    return Grounding(text, how.startswith("same"), how, None, start, end, source.text[start:end])
+    passage = "" if found.start is None else source.text[found.start : found.end]
+    return Grounding(text, found.true, found.how, None, found.start, found.end, passage)
 
 # %% ../../nbs/35_factuality.grounding.ipynb #fd2703cb
 def _as_sequence(items):
@@ -277,14 +211,15 @@ def _as_sequence(items):
 
 
 def _verified(items, document, least, field_type, guarded):
-    find, answers = _FINDERS.get(_element(field_type)), {}
+    answers = {}
     texts = [as_text(item) for item in items]
-    for text in dict.fromkeys(texts) if find else ():
-        found = find(text, document)
+    for text in dict.fromkeys(texts):
+        found = look_up(text, document, _element(field_type))
         if found is not None:
-            answers[text] = found[0].startswith("same")
+            answers[text] = found.true
     by_words = [text for text in dict.fromkeys(texts) if text not in answers]
-    for text, coverage in zip(by_words, document.coverages(by_words), strict=True):
+    shares = [document.coverage(by_words[0])] if len(by_words) == 1 else document.coverages(by_words)
+    for text, coverage in zip(by_words, shares, strict=True):
         answers[text] = coverage is not None and coverage >= least
         if guarded and answers[text]:
             answers[text] = _read(text, document, field_type, least, True).true

@@ -1,0 +1,105 @@
+"""A value is found by itself exactly when reading all values of the document finds it."""
+
+import csv
+import datetime as dt
+import gzip
+import io
+import random
+import time
+
+import pytest
+
+from llm_dojo_scoring.amounts import find_amounts
+from llm_dojo_scoring.document import Document
+from llm_dojo_scoring.fields.dates import find_dates
+from llm_dojo_scoring.stated import look_up
+
+FORMS = """March 3, 2014|3 March 2014|3rd of March, 2014|the third day of March 2014|03/03/2014|3/3/14|3-3-14
+2014-03-03|03.03.2014|3-Mar-2014|3-Mar-14|Mar. 3, '14|MARCH 3,2014|March 3rd , 2014
+the 3r d day of March, 2014|this 3rd day of the month of March in the year 2014
+3 marzo de 2014|3. März 2014|2014年3月3日|March 3, 20 14
+the third day of March, two thousand fourteen|THIRD DAY OF MARCH, TWO THOUSAND FOURTEEN|March 3, 2o14"""
+
+
+@pytest.mark.parametrize("form", FORMS.replace("\n", "|").split("|"))
+@pytest.mark.parametrize("before", ["", "Section 14. " * 30, "Lot 14/2014-3 of 2014. " * 12])
+def test_a_date_in_any_form_is_found_where_its_year_stands(form, before):
+    text = f"{before}This Agreement is made on {form} between the parties; Article 14 applies."
+    read = {v.date for v in find_dates(text) if v.date}
+    for date in (dt.date(2014, 3, 3), dt.date(2014, 3, 4), dt.date(2013, 3, 3)):
+        found = look_up(date.isoformat(), Document(text), "date")
+        assert found.true == (date in read), form
+        if found.true:
+            assert find_dates(text[found.start : found.end])[0].date == date
+            assert found.start == next(v.start for v in find_dates(text) if v.date == date)
+
+
+@pytest.mark.parametrize("year", ["1999", "1900", "2000", "2011", "2010", "2001", "1911"])
+def test_every_year_is_found_whatever_its_digits(year):
+    for form in (f"May 5, {year}", f"5/5/{year}", f"{year}-05-05", f"May, {year}", year):
+        text = f"Order {year}{year} no. 1{year}: signed {form}, see {year}5."
+        assert look_up(form, Document(text), "date").true
+        assert not look_up(f"June 5, {year}", Document(text), "date").true
+
+
+def test_an_amount_is_found_at_its_digits_or_by_reading_all():
+    text = "fees of 5, 5.1 and 5 " * 60 + "a sum of $5 and 5,000 shares for $2.5 million or EUR 1.250,75"
+    document = Document(text)
+    stated = ["$5", "$2,500,000", "5000", "€1250.75", "5", "5.1", "2500000"]
+    for item, true in [(i, True) for i in stated] + [(i, False) for i in ("$6", "$5000", "€1250.73", "51")]:
+        assert look_up(item, document, "money").true == true, item
+    assert text[look_up("$5", document, "money").start :].startswith("$5 and")
+
+
+def test_answers_are_remembered_with_the_document():
+    document = Document("made on March 3, 2024")
+    assert look_up("2024-03-03", document, "date") is look_up("2024-03-03", document, "date")
+    assert look_up("no date", document, "date") is None and look_up("no date", document, "date") is None
+    assert look_up("2024-03-03", document, "money") != look_up("2024-03-03", document, "date")
+
+
+def test_ids_stand_unbroken_but_for_separators():
+    stated = ["No. AB - 12/3", "AB–123", "A B 1 2 3", "ab_123", "AB.\n123"]
+    for text, true in [(t, True) for t in stated] + [(t, False) for t in ("AB    123", "XAB123", "AB1234")]:
+        assert look_up("AB-123", Document(text), "id").true == true, text
+
+
+@pytest.mark.parametrize(
+    "run", ["14", "14 ", "2014", "20 14 ", "Mar 14 ", "5", "5 ", "$5 ", "nineteen ", "thousand ", "A-", "l4 "]
+)
+def test_time_is_linear_in_the_document(run):
+    seconds = []
+    for n in (10_000, 20_000, 40_000):
+        document = Document(run * (n // len(run)))
+        start = time.perf_counter()
+        for item, kind in (
+            ("2014-03-03", "date"),
+            ("2011-03-03", "date"),
+            ("$5", "money"),
+            ("A-A-A-B", "id"),
+        ):
+            look_up(item, document, kind)
+        seconds.append(time.perf_counter() - start)
+    assert seconds[-1] < 12 * max(seconds[0], 0.02), seconds
+
+
+def test_in_real_texts_each_value_is_found_where_reading_all_finds_it(pack):
+    rows = list(
+        csv.reader(io.StringIO(gzip.open(pack / "master_clauses.csv.gz", "rt", encoding="utf-8").read()))
+    )
+    rng, others, n = random.Random(42), [], 0
+    for row in rows[1::12]:
+        text = "\n\n".join(row)
+        document, dates = Document(text), find_dates(text)
+        full = {v.date: v.start for v in reversed(dates) if v.date}
+        for date, start in full.items():
+            assert look_up(date.isoformat(), document, "date").start == start
+            n += 1
+        for date in rng.sample(others, min(10, len(others))):
+            assert look_up(date.isoformat(), document, "date").true == (date in full)
+        for value in find_amounts(text):
+            assert (
+                look_up(value.text, document, "money") is None or look_up(value.text, document, "money").true
+            )
+        others = sorted({*others, *full})
+    assert n > 60
