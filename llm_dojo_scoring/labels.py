@@ -107,7 +107,10 @@ def clean_label(
     "A label without its wrapping. Its own spelling is kept, so two labels that differ inside stay different."
     if is_null(value):
         return ""
-    text = " ".join(unicodedata.normalize("NFKC", str(value)).casefold().split())
+    text = unicodedata.normalize("NFKC", str(value)).casefold()
+    if not text.isascii():  # soft hyphens and characters without width
+        text = "".join(c for c in text if unicodedata.category(c) != "Cf")
+    text = " ".join(text.split())
     return text.lstrip(_AROUND).rstrip(_END + _AROUND) or text
 
 
