@@ -264,7 +264,7 @@ _BEFORE_COUNT = re.compile(
     r"(?:[$€£¥#§]\s?|(?:section|article|clause|no\.|number|suite|room|box|usd)\s{1,2})\Z"
 )
 
-
+# %% ../../nbs/22a_fields.date_grammar.ipynb #65b189d7
 def _in_reach(year):
     "Is it a year in which a contract could have been dated? Other numbers of four figures are not years."
     return 1600 <= year < 2200
