@@ -372,9 +372,9 @@ def main(argv=None):
     for fault, red in run(page, faults, tests, args.jobs, args.seconds):
         reason = EQUIVALENT.get((page.stem, fault.after))
         killed += bool(red)
-        if not red:
-            alive += reason is None
-            print(f"{'EQUIVALENT (' + reason + ')' if reason else 'ALIVE'}  {fault}", flush=True)
+        alive += not red and reason is None
+        state = f"killed by {red}" if red else f"EQUIVALENT ({reason})" if reason else "ALIVE"
+        print(f"{state}: {fault}", flush=True)
     print(f"{page.stem}: {killed} killed, {alive} alive, {len(faults) - killed - alive} equivalent")
     return min(alive, 99)
 
