@@ -55,15 +55,22 @@ class Context:
         subprocess.run([sys.executable, str(maker), self._folder.name], check=True, capture_output=True)
         return Path(self._folder.name)
 
+    @cached_property
+    def truth(self) -> dict:
+        "Labels of the master table, all spans of every clause, by document key."
+        from llm_dojo_scoring.run_labels import read_labels
+        from llm_dojo_scoring.taxonomy import field_types_for
+
+        table = self.pack / "master_clauses.csv.gz"
+        return read_labels(table, fields=field_types_for("contract"), rule="all_spans")
+
     def run(self, number: str) -> list[tuple[dict, dict, str]]:
-        "Rows of an extraction run that completed: prediction, expected fields, file name."
-        expected = {e["filename"]: e["expected_fields"] for e in self.lines("expected.jsonl.gz")}
-        rows = [
-            r
-            for r in self.lines("rows_extraction.jsonl.gz")
-            if r["run"] == number and r["status"] == "completed"
-        ]
-        return [(r["predicted"], expected.get(r["filename"]) or {}, r["filename"]) for r in rows]
+        "Rows of an extraction run that completed: prediction, expected fields, document key."
+        from llm_dojo_scoring.master_labels import join_key
+
+        rows = [r for r in self.lines("rows_extraction.jsonl.gz") if r["run"] == number]
+        keyed = [(r["predicted"], join_key(r["filename"])) for r in rows if r["status"] == "completed"]
+        return [(p, self.truth[key].expected if key in self.truth else {}, key) for p, key in keyed]
 
     def labels(self, field_name: str, made, n: int) -> list[str]:
         "n different labels of a list field, drawn from the pack; made up where there is none."
@@ -77,9 +84,15 @@ class Context:
         found = random.Random(n).sample(sorted(found), min(n, len(found)))
         return found + made(n)[len(found) :]  # a few made-up ones where the pack has too few
 
-    def text(self, filename: str) -> str:
-        path = self.documents / (filename.replace("/", "_") + ".txt")
-        return path.read_text(encoding="utf-8") if path.is_file() else self.any_text
+    @cached_property
+    def _paths(self) -> dict[str, Path]:
+        from llm_dojo_scoring.master_labels import join_key
+
+        return {join_key(path.stem): path for path in sorted(self.documents.glob("*.txt"))}
+
+    def text(self, key: str) -> str:
+        "The text of a document; of the first one where it has none."
+        return self._paths.get(key, next(iter(self._paths.values()))).read_text(encoding="utf-8")
 
     @cached_property
     def long_text(self) -> str:
@@ -89,10 +102,6 @@ class Context:
         except Skip:
             return document()
         return longest.read_text(encoding="utf-8")[:300_000]
-
-    @cached_property
-    def any_text(self) -> str:
-        return next(iter(sorted(self.documents.glob("*.txt")))).read_text(encoding="utf-8")
 
 
 _SYLLABLES = (

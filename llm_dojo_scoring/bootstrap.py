@@ -304,7 +304,7 @@ def paired_difference(
         if not np.isin(d, (-1.0, 0.0, 1.0)).all():
             refuse("method", "another one: exact needs scores of 0 and 1", method)
         means, mass = _step_masses(d)
-        below = np.cumsum(mass) / mass.sum()
+        below = np.cumsum(mass)
         lo, hi = (int(means[np.searchsorted(below, q - 1e-12)]) / len(d) for q in (alpha / 2, 1 - alpha / 2))
     elif method in ("replay", "fast"):
         means = resampled_sums(d[:, None], n_boot, seed=seed, stream=method)[:, 0] / len(d)
