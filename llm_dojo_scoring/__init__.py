@@ -4,11 +4,24 @@ __version__ = "0.8.0"
 
 import importlib
 
-_MODULES = {
+_NAMES = {
+    "bootstrap": "bootstrap_ci delta_significance wilson_ci",
     "config": "Settings clear_settings_cache configure get_settings load_settings settings",
+    "cost": "estimate_cost tokens_summary",
+    "equivalences": "equivalent_doc_subclasses equivalent_subtypes normalize_doc_subclass normalize_subtype",
+    "extraction.explain": "explain_extraction explain_field",
+    "extraction.score": "ExtractionScoreResult score_extraction",
+    "fields.dispatch": "score_field",
+    "labels": "normalize_label",
+    "lists.score": "EntityListScore score_entity_list",
+    "run_summary": "summarize_run",
+    "task_answers": "normalize_task_answer task_kind",
 }
-_WHERE = {name: module for module, names in _MODULES.items() for name in names.split()}
-_SUBMODULES = ("core", "vocab", "config")
+_WHERE = {name: module for module, names in _NAMES.items() for name in names.split()}
+_SUBMODULES = (
+    "bootstrap config core cost cuad diagnostics embedding equivalences field_scoring labels master_labels"
+    " run_summary score_run taxonomy vocab"
+).split()
 
 __all__ = ["__version__", *_SUBMODULES, *_WHERE]
 

@@ -87,7 +87,7 @@ def _number(value):
     return "–" if value is None else f"{value:.3f}"
 
 # %% ../nbs/50a_run_summary.ipynb #5189310a
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class RunSummary:
     "A run in numbers. `headline` is over all assigned documents, `completed` over those that answered."
 
@@ -96,15 +96,11 @@ class RunSummary:
     headline: Mapping[str, Interval]  # Metric to its mean with failed documents as misses
     completed: Mapping[str, Interval]  # Metric to its mean over completed documents
     fields: Mapping[str, FieldSummary]  # Field to its summary, in the order of the field types
-    names: Mapping[
-        str, list[str]
-    ]  # Why a document is not in a mean: failed, unmatched, ... to document names
+    names: Mapping[str, list[str]]  # Why a document is not in a mean: failed, unmatched, ... to document names
     scores: tuple[float, ...] = ()  # Overall score of each counted document, in the order of the run
     worst: tuple[dict, ...] = ()  # The lowest documents: `doc_id`, `score`, `fields`
     judge: tuple[dict, ...] = ()  # Tidy rows whose score lies in the ambiguous band
-    inventions: tuple[
-        dict, ...
-    ] = ()  # `doc_id`, `field`, `text` of what is in no label and not in the document
+    inventions: tuple[dict, ...] = ()  # `doc_id`, `field`, `text` of what is in no label and not in the document
     scorer: Mapping[str, object] = field(default_factory=dict)  # Version, settings, embedding back end
 
     @property
@@ -138,6 +134,10 @@ class RunSummary:
             "not_scored": {name: list(docs) for name, docs in self.names.items() if docs},
             "scorer": dict(self.scorer),
         }
+
+    def __repr__(self):
+        c, first = self.counts, self.headline.get("overall_score")
+        return f"RunSummary({self.run!r}: {first}, {c['completed']} of {c['counted']} completed, {c['failed']} failed)"
 
     def _repr_html_(self):
         c = self.counts
@@ -260,17 +260,8 @@ class RunTally:
                 self.inventions.append({"doc_id": f["doc_id"], "field": f["field"], "text": text})
 
     def _remember(self, row, fields):
-        entry = (
-            -row["overall_score"],
-            -self.total,
-            {
-                "doc_id": row["doc_id"],
-                "score": row["overall_score"],
-                "failed": row["failed"],
-                "error": row.get("error") or "",
-                "fields": [dict(f) for f in fields],
-            },
-        )
+        entry = (-row["overall_score"], -self.total, {"doc_id": row["doc_id"], "score": row["overall_score"],
+                 "failed": row["failed"], "error": row.get("error") or "", "fields": [dict(f) for f in fields]})
         if len(self._worst) < self.n_worst:
             heapq.heappush(self._worst, entry)
         elif entry[:2] > self._worst[0][:2]:
@@ -292,12 +283,8 @@ class RunTally:
         worst = sorted(self._worst, key=lambda e: (-e[0], -e[1]))
         return RunSummary(
             run=run,
-            counts={
-                "total": self.total,
-                "counted": self.counted,
-                "completed": self.n_completed,
-                **{k: len(v) for k, v in names.items()},
-            },
+            counts={"total": self.total, "counted": self.counted, "completed": self.n_completed,
+                    **{k: len(v) for k, v in names.items()}},
             headline={m: interval_for(v, **options) for m, v in self.all.items() if v},
             completed={m: interval_for(self.done[m], **options) for m, v in self.all.items() if v},
             fields={f: self.fields[f].summary(f, options) for f in order if f in self.fields},
@@ -315,10 +302,7 @@ def _with_fields(rows, fields):
     fields, i = list(fields), 0
     for row in rows:
         mine = i
-        while i < len(fields) and (fields[i]["doc_id"], fields[i]["duplicate"]) == (
-            row["doc_id"],
-            row["duplicate"],
-        ):
+        while i < len(fields) and (fields[i]["doc_id"], fields[i]["duplicate"]) == (row["doc_id"], row["duplicate"]):
             i += 1
         yield row, fields[mine:i]
 
