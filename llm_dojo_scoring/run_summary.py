@@ -96,11 +96,15 @@ class RunSummary:
     headline: Mapping[str, Interval]  # Metric to its mean with failed documents as misses
     completed: Mapping[str, Interval]  # Metric to its mean over completed documents
     fields: Mapping[str, FieldSummary]  # Field to its summary, in the order of the field types
-    names: Mapping[str, list[str]]  # Why a document is not in a mean: failed, unmatched, ... to document names
+    names: Mapping[
+        str, list[str]
+    ]  # Why a document is not in a mean: failed, unmatched, ... to document names
     scores: tuple[float, ...] = ()  # Overall score of each counted document, in the order of the run
     worst: tuple[dict, ...] = ()  # The lowest documents: `doc_id`, `score`, `fields`
     judge: tuple[dict, ...] = ()  # Tidy rows whose score lies in the ambiguous band
-    inventions: tuple[dict, ...] = ()  # `doc_id`, `field`, `text` of what is in no label and not in the document
+    inventions: tuple[
+        dict, ...
+    ] = ()  # `doc_id`, `field`, `text` of what is in no label and not in the document
     scorer: Mapping[str, object] = field(default_factory=dict)  # Version, settings, embedding back end
 
     @property
@@ -260,8 +264,17 @@ class RunTally:
                 self.inventions.append({"doc_id": f["doc_id"], "field": f["field"], "text": text})
 
     def _remember(self, row, fields):
-        entry = (-row["overall_score"], -self.total, {"doc_id": row["doc_id"], "score": row["overall_score"],
-                 "failed": row["failed"], "error": row.get("error") or "", "fields": [dict(f) for f in fields]})
+        entry = (
+            -row["overall_score"],
+            -self.total,
+            {
+                "doc_id": row["doc_id"],
+                "score": row["overall_score"],
+                "failed": row["failed"],
+                "error": row.get("error") or "",
+                "fields": [dict(f) for f in fields],
+            },
+        )
         if len(self._worst) < self.n_worst:
             heapq.heappush(self._worst, entry)
         elif entry[:2] > self._worst[0][:2]:
@@ -283,8 +296,12 @@ class RunTally:
         worst = sorted(self._worst, key=lambda e: (-e[0], -e[1]))
         return RunSummary(
             run=run,
-            counts={"total": self.total, "counted": self.counted, "completed": self.n_completed,
-                    **{k: len(v) for k, v in names.items()}},
+            counts={
+                "total": self.total,
+                "counted": self.counted,
+                "completed": self.n_completed,
+                **{k: len(v) for k, v in names.items()},
+            },
             headline={m: interval_for(v, **options) for m, v in self.all.items() if v},
             completed={m: interval_for(self.done[m], **options) for m, v in self.all.items() if v},
             fields={f: self.fields[f].summary(f, options) for f in order if f in self.fields},
@@ -302,7 +319,10 @@ def _with_fields(rows, fields):
     fields, i = list(fields), 0
     for row in rows:
         mine = i
-        while i < len(fields) and (fields[i]["doc_id"], fields[i]["duplicate"]) == (row["doc_id"], row["duplicate"]):
+        while i < len(fields) and (fields[i]["doc_id"], fields[i]["duplicate"]) == (
+            row["doc_id"],
+            row["duplicate"],
+        ):
             i += 1
         yield row, fields[mine:i]
 

@@ -206,6 +206,12 @@ class ScoredRun(_Means):
 
         return pd.DataFrame(self.fields)
 
+    def __repr__(self):
+        c = self.counts
+        return (
+            f"ScoredRun({self.run!r}: {c['total']} documents, {c['completed']} of {c['counted']} completed)"
+        )
+
     def _repr_html_(self):
         return _run_html(self)
 

@@ -3,13 +3,15 @@
 import ast
 import json
 import re
+import textwrap
 from pathlib import Path
 
 import pytest
 
 NBS = Path(__file__).parents[1] / "nbs"
 PAGES = sorted(NBS.glob("[0-9]*.ipynb"))
-LONGEST_CELL = 40  # code lines in one exported cell, docstrings and comments aside
+LONGEST_FUNCTION = 40  # code lines, docstrings and comments aside
+LONGEST_CELL = 100  # a class with its properties, or a few functions that belong together
 
 
 def cells(page, kind):
@@ -52,10 +54,14 @@ def test_import_cells_only_import(page):
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda p: p.stem)
-def test_exported_cells_are_short(page):
+def test_exported_cells_and_functions_are_short(page):
     for cell in cells(page, "code"):
         if cell.startswith("#| export"):
             assert code_lines(cell) <= LONGEST_CELL, cell
+            for node in ast.walk(ast.parse(cell)):
+                if isinstance(node, ast.FunctionDef):
+                    source = "\n".join(cell.splitlines()[node.body[0].lineno - 1 : node.end_lineno])
+                    assert code_lines(textwrap.dedent(source)) <= LONGEST_FUNCTION, node.name
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda p: p.stem)

@@ -100,7 +100,7 @@ def decide_date(
     Source: Scoring & Metrics Reference, section 3, row `date`."""
     if isinstance(expected, (list, tuple, set, frozenset)) and not is_blank(expected):
         alternatives = sorted((e for e in leaves(expected) if not is_blank(e)), key=as_text)
-        verdicts = [decide_date(predicted, e) for e in alternatives]
+        verdicts = [decide_date(predicted, e) for e in alternatives or [None]]
         return max(verdicts, key=lambda v: v.score)
     null, empty = is_null_expectation(expected), says_nothing(predicted)
     if null and empty:
