@@ -66,7 +66,17 @@ def test_a_name_outside_the_catalogue_is_compared_as_given():
 
 
 @pytest.mark.parametrize(
-    "reference", ["5.1", "Section 5.1", "§ 5", "Article IV(a)", "Sections 4 and 5(b)", "Exhibit B, p. 3", "—"]
+    "reference",
+    [
+        "5.1",
+        "Section 5.1",
+        "§ 5",
+        "Article IV(a)",
+        "Sections 4 and 5(b)",
+        "Exhibit B, p. 3",
+        "Article LXVI",
+        "—",
+    ],
 )
 def test_a_bare_reference_is_no_candidate(reference):
     entries = {"reasoning": {"entries": [{"field": "Audit Rights", "section_ref": reference}]}}
@@ -144,6 +154,8 @@ def test_undivided_items_and_their_limit():
     ]
     assert (closest.matched, closest.candidate, closest.how) == (False, "Licensor may audit the books", "")
     assert closest.coverage == 0.5
+    nothing = find_categories({"key_obligations": ["indemnification"]}, AUDIT)[0]
+    assert (nothing.coverage, nothing.candidate) == (0.0, None)
 
 
 class Knows:

@@ -5,6 +5,7 @@
 # %% ../../nbs/38_factuality.presence.ipynb #ca3df10a
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
@@ -29,14 +30,13 @@ _REFERENCE_WORDS = frozenset(
     "schedule exhibit exh ex annex appendix attachment page pages pp p see and of the to at in no nos number".split()
 )
 
+_ROMAN = re.compile("[ivxl]+")
+
 
 def _is_reference(text):
     "Does the text only point somewhere: numbers, letters, roman numbers and words such as Section?"
     return all(
-        word in _REFERENCE_WORDS
-        or len(word) == 1
-        or any(c.isdigit() for c in word)
-        or set(word) <= set("ivxl")
+        word in _REFERENCE_WORDS or len(word) == 1 or any(c.isdigit() for c in word) or _ROMAN.fullmatch(word)
         for word in tokens(text)
     )
 
@@ -95,14 +95,12 @@ class _Pool:
 
 
 class _FieldTexts:
-    "The spans of one field, and its items that hold several of them."
+    "The spans of one field, and its items as they are."
 
     def __init__(self, value):
         items = clean_items(value)
         self.spans = _Pool(disaggregate_clause_spans(items))
-        self.items = _Pool(
-            item for item in dict.fromkeys(items) if len(disaggregate_clause_spans([item])) > 1
-        )
+        self.items = _Pool(dict.fromkeys(items))
 
     def best_stretch(self, answer, least):
         "A stretch of an undivided item, at most twice the answer's length, that covers enough of it."
@@ -165,7 +163,7 @@ def _by_meaning(missed, embedding):
     answers = list(dict.fromkeys(a for _, sought, _ in missed for a in sought))
     if not texts:
         return out
-    cosines = rescue_matrix(np.full((len(texts), len(answers)), -1.0), texts, answers, embedding)
+    cosines = rescue_matrix(np.full((len(texts), len(answers)), -np.inf), texts, answers, embedding)
     row_of, column_of = ({t: i for i, t in enumerate(side)} for side in (texts, answers))
     for found, sought, candidates in missed:
         if candidates:

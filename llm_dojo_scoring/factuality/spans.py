@@ -83,12 +83,9 @@ def _is_cut(text, at):
     "Does a clause end at the mark at offset `at`, which a blank follows?"
     mark, before, after = text[at], text[at - 1 : at], text[at + 2 : at + 3]
     if mark == ";":
-        return not re.search(r"&#?\w{1,8}$", text[max(0, at - 10) : at])
-    if not (before.isalpha() or before == ")") or not (
-        after.isupper() or after.isdigit() or after in _OPENERS
-    ):
-        return False
-    return mark != "." or not _ends_word(text, at)
+        return not re.search(r"&(?:#\d{1,6}|\w{2,8})$", text[max(0, at - 10) : at])
+    ends, begins = before.isalpha() or before == ")", after.isupper() or after.isdigit() or after in _OPENERS
+    return ends and begins and (mark != "." or not _ends_word(text, at))
 
 
 def _is_number(text, at, points):
@@ -105,7 +102,7 @@ def _pieces(text):
         at = found.start()
         if _is_cut(line, at) and not _is_number(line, at, points):
             cuts.add(at + (line[at] != ";"))
-    edges = [0, *sorted(cuts - {0, len(line)}), len(line)]
+    edges = sorted({0, *cuts, len(line)})
     return line, [(a, b) for a, b in pairwise(edges) if line[a:b].strip(" ;")]
 
 
