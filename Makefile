@@ -32,7 +32,8 @@ export MPLBACKEND ?= Agg
 # Score the sample run: two invented models over a dozen invented agreements.
 demo: $(CORE)
 	dojo-score data/runs/extractions.jsonl --labels data/labels/expected.jsonl --docs data/contracts --out $(OUT)/demo
-	@echo; echo "Open the report:  $(abspath $(OUT)/demo)/report.html"
+	@echo; echo "Open the reports:  $(abspath $(OUT)/demo)/careful/report.html"
+	@echo "                   $(abspath $(OUT)/demo)/hasty/report.html"
 
 # The same job on real runs: a folder that holds runs.jsonl.gz, rows_extraction.jsonl.gz and expected.jsonl.gz.
 RUNS ?= 171 081

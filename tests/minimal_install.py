@@ -40,5 +40,6 @@ subprocess.run(
     stdout=subprocess.DEVNULL,
     stderr=subprocess.DEVNULL,
 )
-assert (out / "report.html").stat().st_size > 10_000
+for run in ("careful", "hasty"):
+    assert (out / run / "report.html").stat().st_size > 10_000
 print("a minimal install imports, scores and reports")
