@@ -47,6 +47,7 @@ _RUPEES = frozenset(("INR", "PKR", "LKR", "NPR"))
 _SCANNED = re.compile(
     r"(?<![A-Za-z0-9.,])(?:(?=[0-9])[0-9OoIl]{1,3}|(?<=[$€£¥])[Il])(?:,[0-9OoIl]{3}){1,5}(?![A-Za-z0-9])"
 )
+_COMMA_GROUP = re.compile(r",(?=[0-9OoIl]{3})")
 _LETTER_DIGITS = str.maketrans("OoIl", "0011")
 _LETTER = re.compile(
     r" ?(MM|Mn|mln|mio|mn|mil|M|K|mrd|mld|bn|bln|B|tn|trn)(?![a-z])|((?-i:T))(?![A-Za-z])|(MM|M|K|bn|B)(?=[A-Z]{3}(?![a-z]))",
@@ -268,8 +269,20 @@ def _near_marks(flat, marks):
     return find_numbers(flat, within=windows, glued=True, lakhs=True)
 
 
+def _rescanned(flat):
+    "The text with digits for the letters that a scanner took them for, inside grouped numbers."
+    parts, at = [], 0
+    for comma in _COMMA_GROUP.finditer(flat):
+        for start in range(max(at, comma.start() - 3), comma.start()):
+            if found := _SCANNED.match(flat, start):
+                parts += flat[at:start], found[0].translate(_LETTER_DIGITS)
+                at = found.end()
+                break
+    return "".join([*parts, flat[at:]])
+
+
 def _read(text):
-    flat = _SCANNED.sub(lambda m: m[0].translate(_LETTER_DIGITS), plain(text))
+    flat = _rescanned(plain(text))
     marks = find_currency_marks(flat)
     numbers = find_numbers(flat, glued=True, lakhs=True) if len(flat) < _SHORT else _near_marks(flat, marks)
     amounts = _neighbours(_marked(flat, marks, numbers), flat) if marks else []

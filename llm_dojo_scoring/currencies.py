@@ -9,7 +9,8 @@ import re
 from functools import lru_cache
 from typing import NamedTuple
 
-from .values import plain
+from .values import lowered, plain
+from .word_search import WordStarts
 
 # %% auto #0
 __all__ = ['CurrencyMark', 'find_currency_marks', 'currency_codes']
@@ -63,11 +64,12 @@ _COUNTRIES = {
 _ENGLISH_WORDS = frozenset(
     "ALL TRY TOP MOP CUP PEN GEL SOS MAD BOB RON COP LAK ANG BAM AMD ERN SAR VAL".split()
 )
-_SMALL = re.compile(
-    "(?:usd|eur|gbp|cad|aud|jpy|chf|cny|inr|hkd|sgd|nzd|sek|nok|dkk|mxn|zar|brl|krw)(?![a-z])"
+_SMALL = "usd eur gbp cad aud jpy chf cny inr hkd sgd nzd sek nok dkk mxn zar brl krw".split()
+# A code behind a letter is part of a word, unless that letter may be a scale.
+_CODE = re.compile(
+    r"[A-Z][A-Z][A-Z](?![A-Za-z])(?:(?<![A-Za-z]...)|(?<=[0-9 ][KMBkmb]...)|(?<=[0-9 ](?:MM|mm|[Bb]n)...))"
 )
-_SIGN = re.compile(f"[{''.join(_SIGNS)}]")
-_CODE = re.compile(r"[A-Z][A-Z][A-Z](?![A-Za-z])")
+_IN_TEXT, _IN_LOWER = WordStarts([*_SMALL, *_LETTERS]), WordStarts(_WORDS)
 _SCALE_LETTER = re.compile(r"[0-9] ?(?:[KMBkmb]|MM|mm|[Bb]n)$")
 _OF = re.compile(
     rf"(?<![A-Za-z])(?:{'|'.join(sorted(map(re.escape, _PREFIXED), key=len, reverse=True))}) ?$", re.I
@@ -97,18 +99,10 @@ class CurrencyMark(NamedTuple):
     sign: bool = False  # Does it end in a sign, such as `$`, and not in a letter?
 
 # %% ../nbs/14b_currencies.ipynb #710b3ebd
-def _occurrences(word, text):
-    "Each place of `word` in `text` that no letter stands before."
-    at = text.find(word)
-    while at >= 0:
-        if not text[at - 1 : at].isalpha():
-            yield at
-        at = text.find(word, at + len(word))
-
-
 def _sign_marks(flat):
     "Signs, each with the letters before it that say whose dollar it is."
-    for found in _SIGN.finditer(flat):
+    signs = "".join(sign for sign in _SIGNS if sign in flat)
+    for found in re.finditer(f"[{signs}]", flat) if signs else ():
         at, sign = found.start(), found[0]
         lettered = sign in "$¥￥" and (flat[at - 1 : at].isalpha() or flat[at - 1 : at] in (" ", "."))
         of = _OF.search(flat, max(at - 5, 0), at) if lettered else None
@@ -119,34 +113,34 @@ def _sign_marks(flat):
 def _code_marks(flat):
     "ISO codes in capitals, the large ones in small letters too, and abbreviations beside digits."
     for found in _CODE.finditer(flat):
-        at = found.start()
-        apart = not flat[at - 1 : at].isalpha() or _SCALE_LETTER.search(flat, max(at - 4, 0), at)  # 2MUSD
-        if apart and found[0] in _codes() and found[0] not in _ENGLISH_WORDS:
-            yield CurrencyMark((found[0],), *found.span())
-    for found in _SMALL.finditer(flat):
-        if not flat[found.start() - 1 : found.start()].isalpha():
-            yield CurrencyMark((found[0].upper(),), *found.span())
-    for word, codes in _LETTERS.items():
-        for at in _occurrences(word, flat):
-            end = at + len(word)
-            behind = flat[max(at - 2, 0) : at].strip(" ").isdigit() and not flat[end : end + 1].isalpha()
-            if behind or _BESIDE_DIGIT.match(flat, end):
-                yield CurrencyMark(codes, at, end + (flat[end : end + 1] == "."))
+        at, code = found.start(), found[0]
+        if code not in _codes() or code in _ENGLISH_WORDS:
+            continue
+        if not flat[at - 1 : at].isalpha() or _SCALE_LETTER.search(flat, max(at - 4, 0), at):  # 2MUSD
+            yield CurrencyMark((code,), *found.span())
+    for at, word in _IN_TEXT.places(flat):
+        end = at + len(word)
+        if word not in _LETTERS:
+            if not "a" <= flat[end : end + 1] <= "z":
+                yield CurrencyMark((word.upper(),), at, end)
+            continue
+        behind = flat[max(at - 2, 0) : at].strip(" ").isdigit() and not flat[end : end + 1].isalpha()
+        if behind or _BESIDE_DIGIT.match(flat, end):
+            yield CurrencyMark(_LETTERS[word], at, end + (flat[end : end + 1] == "."))
 
 
 def _word_marks(low):
     "Currencies in words, each with the country before it."
-    for word, codes in _WORDS.items():
-        for at in _occurrences(word, low):
-            found = _AFTER_WORD.match(low, at + len(word))
-            if not found:
-                continue
-            country = _COUNTRY.search(low, max(at - 26, 0), at)
-            own = _COUNTRIES.get(country[1].replace(".", "")) if country else None
-            own = "GBP" if found["sterling"] else "USD" if found["us"] else own
-            start = country.start() if country and own in codes else at
-            minor = word.startswith(("cent", "pen"))
-            yield CurrencyMark((own,) if own in codes else codes, start, found.end(), minor)
+    for at, word in _IN_LOWER.places(low):
+        found, codes = _AFTER_WORD.match(low, at + len(word)), _WORDS[word]
+        if not found:
+            continue
+        country = _COUNTRY.search(low, max(at - 26, 0), at)
+        own = _COUNTRIES.get(country[1].replace(".", "")) if country else None
+        own = "GBP" if found["sterling"] else "USD" if found["us"] else own
+        start = country.start() if country and own in codes else at
+        minor = word.startswith(("cent", "pen"))
+        yield CurrencyMark((own,) if own in codes else codes, start, found.end(), minor)
 
 # %% ../nbs/14b_currencies.ipynb #db11cb3b
 def find_currency_marks(
@@ -157,7 +151,7 @@ def find_currency_marks(
     Offsets are into `text`. A word that may mean something else ("won", "pounds") counts: whether a
     number stands beside it is the caller's question. Time is linear in the length of the text."""
     flat = plain(text)
-    low = flat.lower()
+    low = lowered(flat)
     if len(low) != len(flat):  # a few letters grow when lowered
         low = "".join(c.lower() if len(c.lower()) == 1 else c for c in flat)
     marks: list[CurrencyMark] = []

@@ -9,10 +9,11 @@ import re
 import unicodedata
 from collections.abc import Iterable
 from dataclasses import dataclass
+from functools import lru_cache
 from html import escape
 
 # %% auto #0
-__all__ = ['Value', 'Candidates', 'plain']
+__all__ = ['Value', 'Candidates', 'plain', 'lowered']
 
 # %% ../nbs/14_values.ipynb #3c956fc3
 @dataclass(frozen=True)
@@ -106,6 +107,22 @@ class _Plain(dict):
 
 
 _PLAIN = _Plain()
+_LONG = 4_000  # characters; the last few texts longer than this are kept
+_ASCII = bytes(range(128))
+
+
+def _foreign(text):
+    "The different characters of a text outside ASCII."
+    return set(text.encode("utf-8", "surrogatepass").translate(None, _ASCII).decode("utf-8", "surrogatepass"))
+
+
+@lru_cache(maxsize=4)
+def _plain_kept(text):
+    "The plain form of a long text: each character is looked up once and replaced everywhere."
+    for c in _foreign(text):
+        if _PLAIN[c] != c:
+            text = text.replace(c, _PLAIN[c])
+    return text
 
 # %% ../nbs/14_values.ipynb #c947a1c6
 def plain(
@@ -116,4 +133,18 @@ def plain(
     Offsets into the result are offsets into `text`. Letters of other scripts stay as they are."""
     if text.isascii():
         return text
-    return _NOT_ASCII.sub(lambda m: _PLAIN[m[0]], text)
+    return _plain_kept(text) if len(text) > _LONG else _NOT_ASCII.sub(lambda m: _PLAIN[m[0]], text)
+
+
+def lowered(
+    text: str,  # Any text
+) -> str:  # `text.lower()`
+    "The text in small letters; of long texts that are nearly all ASCII ten times as fast as `str.lower`."
+    foreign = () if len(text) <= _LONG or text.isascii() else _foreign(text)
+    if not foreign or not foreign.isdisjoint("Σİ"):  # these depend on their neighbours, or grow
+        return text.lower()
+    text = text.encode("utf-8", "surrogatepass").lower().decode("utf-8", "surrogatepass")
+    for c in foreign:
+        if c.lower() != c:
+            text = text.replace(c, c.lower())
+    return text

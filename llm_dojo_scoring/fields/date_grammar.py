@@ -11,10 +11,10 @@ from bisect import bisect_right
 from typing import NamedTuple
 
 from .dates_abroad import read_abroad
-from ..values import plain
+from ..values import lowered, plain
 
 # %% auto #0
-__all__ = ['Reading', 'read_dates']
+__all__ = ['Reading', 'lower_form', 'candidates', 'apart', 'read_dates']
 
 # %% ../../nbs/22a_fields.date_grammar.ipynb #5040236e
 _MONTHS = "january february march april may june july august september october november december".split()
@@ -352,23 +352,44 @@ def _whole(low):
             yield value
 
 # %% ../../nbs/22a_fields.date_grammar.ipynb #af4621e9
-_RAISED = str.maketrans("ˢᵗⁿᵈʳʰ", "stndrh")
+_RAISED = dict(zip("ˢᵗⁿᵈʳʰ", "stndrh", strict=True))
 
 # %% ../../nbs/22a_fields.date_grammar.ipynb #b04d33b3
+def lower_form(
+    text: str,  # Any text
+) -> str:  # The form that the grammar reads, one character longer: it begins with an end of line
+    "A text in lower case with ASCII figures and blanks; offset i of the text is offset i + 1 of the form."
+    low = "\n" + lowered(plain(text).replace("İ", "I")).replace("<omitted>", " " * 9)
+    for raised, letter in () if low.isascii() else _RAISED.items():
+        low = low.replace(raised, letter)
+    return low
+
+
+def candidates(
+    low: str,  # A `lower_form`, or a piece of one that begins with neither letter nor figure
+) -> list[Reading]:  # In the order in which they come first; they may overlap
+    "Every reading of every form, before it is decided which one stands."
+    abroad = (_checked(s, e, [why], *parts) for s, e, why, *parts in read_abroad(low) if _in_reach(parts[0]))
+    return [*_whole(low), *_named(low), *abroad, *_figures(low)]
+
+# %% ../../nbs/22a_fields.date_grammar.ipynb #7a391c85
+def apart(
+    found: list[Reading],  # `candidates`
+) -> list[Reading]:  # In the order of the text, without overlaps
+    "Of readings that overlap, the one that comes first in the list."
+    kept, starts = [], []
+    for value in found:
+        i = bisect_right(starts, value.start)
+        if (i == 0 or kept[i - 1].end <= value.start) and (i == len(kept) or kept[i].start >= value.end):
+            kept.insert(i, value)
+            starts.insert(i, value.start)
+    return kept
+
+# %% ../../nbs/22a_fields.date_grammar.ipynb #0e894bf2
 def read_dates(
     text: str,  # Any text
 ) -> list[Reading]:  # In the order of the text, without overlaps; offsets count in `text`
     """Read every date that a text states, in full or in part.
 
     Nothing is filled in from elsewhere, and the time taken grows with the length of the text. Never raises."""
-    low = "\n" + plain(text).replace("İ", "I").lower().replace("<omitted>", " " * 9)
-    low = low if low.isascii() else low.translate(_RAISED)
-    kept, starts = [], []
-    abroad = (_checked(s, e, [why], *parts) for s, e, why, *parts in read_abroad(low) if _in_reach(parts[0]))
-    for found in (_whole(low), _named(low), abroad, _figures(low)):
-        for value in found:
-            i = bisect_right(starts, value.start)
-            if (i == 0 or kept[i - 1].end <= value.start) and (i == len(kept) or kept[i].start >= value.end):
-                kept.insert(i, value)
-                starts.insert(i, value.start)
-    return [v._replace(start=v.start - 1, end=v.end - 1) for v in kept]
+    return [v._replace(start=v.start - 1, end=v.end - 1) for v in apart(candidates(lower_form(text)))]

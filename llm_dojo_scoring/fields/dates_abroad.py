@@ -33,6 +33,8 @@ _EUROPEAN = re.compile(
     r"(?<![\w.,/-])([0-3]?[0-9])(?:\.|er|º|°)?\s{1,3}(?:de\s{1,3})?"
     rf"({'|'.join(_MONTH_NO)})(?:[\s,]{{1,3}}del?)?(?:\s{{1,3}}año)?[\s,]{{1,3}}((?:1[6-9]|2[01])[0-9]{{2}})(?![0-9])"
 )
+_FIRST_LETTERS = "".join(sorted({name[0] for name in _MONTH_NO}))
+_EUROPEAN_DAY = re.compile(rf"[0-9](?=(?:\.|er|º|°)?\s{{1,3}}[{_FIRST_LETTERS}])")  # quick to look for
 _HAN = "〇一二三四五六七八九"
 _COUNT = rf"[0-9]{{1,2}}|[{_HAN}十]{{1,3}}"
 _ERAS = {"令和": 2018, "平成": 1988, "昭和": 1925, "民国": 1911, "民國": 1911}
@@ -53,6 +55,17 @@ def _counted(text):
     return figures + 10 * (_HAN.index(tens[-1]) if tens else 1)
 
 # %% ../../nbs/21a_fields.dates_abroad.ipynb #d8af4e86
+def _european(low):
+    "The matches of `_EUROPEAN` in a text, tried only where a day could stand."
+    done = 0
+    for day in _EUROPEAN_DAY.finditer(low):
+        for start in range(max(done, day.start() - 1), day.end()):
+            if found := _EUROPEAN.match(low, start):
+                done = found.end()
+                yield found
+                break
+
+# %% ../../nbs/21a_fields.dates_abroad.ipynb #34954b6b
 def read_abroad(
     low: str,  # A text in lower case, its figures and blanks in ASCII (`values.plain`)
 ) -> Iterator[tuple]:  # (start, end, why, year, month or `None`, day or `None`), the parts as written
@@ -60,10 +73,10 @@ def read_abroad(
 
     Parts are not checked against the calendar, and a year is a year of the common calendar. Time is linear in the
     length of the text."""
-    for found in _EUROPEAN.finditer(low):
+    for found in _european(low):
         day, month, year = found.groups()
         yield *found.span(), "day month year, another language", int(year), _MONTH_NO[month], int(day)
-    for found in () if low.isascii() else _EAST_ASIAN.finditer(low):
+    for found in _EAST_ASIAN.finditer(low) if "年" in low or "년" in low else ():
         era, *parts = found.group("era", "y", "m", "d")
         year, month, day = (_counted(part) if part else None for part in parts)
         yield *found.span(), "year month day, East Asian", year + _ERAS.get(era, 0), month, day

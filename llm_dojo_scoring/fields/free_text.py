@@ -180,6 +180,8 @@ def _overlaps(items, labels):
     numbers = _Numbers()
     (a, a_again), (b, b_again) = _numbered(items, numbers), _numbered(labels, numbers)
     distinct = _pairs(a, b, len(numbers))
+    if not any(a_again) or not any(b_again):  # no word repeats on both sides
+        return distinct, distinct
     return distinct + _pairs(a_again, b_again, len(numbers)), distinct
 
 # %% ../../nbs/26_fields.free_text.ipynb #4bfcbf90
