@@ -10,7 +10,7 @@ REPORT_CSS = """
 :root{--ink:#1f2933;--soft:#52606d;--line:#d9dee4;--wash:#f4f6f8;--good:#0072B2;--half:#8a5a00;--bad:#b34700}
 *{box-sizing:border-box}
 body{font:16px/1.55 system-ui,"Segoe UI",Helvetica,Arial,sans-serif;color:var(--ink);background:#fff;margin:0}
-main{max-width:66rem;margin:0 auto;padding:2rem 1.25rem 4rem}
+main{max-width:74rem;margin:0 auto;padding:2rem 1.25rem 4rem}
 h1{font-size:1.9rem;margin:0}h2{font-size:1.3rem;margin:2.6rem 0 .6rem;border-bottom:1px solid var(--line);padding-bottom:.25rem}
 p.sub{color:var(--soft);margin:.3rem 0 1.4rem}
 .cards{display:grid;grid-template-columns:repeat(auto-fit,minmax(13rem,1fr));gap:.8rem}

@@ -133,7 +133,7 @@ def _work_file(asked, run, out):
     return out / f".work-{_digest(scorer_record(asked.options['embeddings']), run, choices, *files)}.jsonl"
 
 
-def _score_one(asked, truth, run, total, out):
+def _score_one(asked, truth, run, total, out, order):
     "Score one run into a folder: take up earlier work, score the rest, fold, and replace the outputs."
     from tqdm import tqdm
 
@@ -141,7 +141,7 @@ def _score_one(asked, truth, run, total, out):
     from llm_dojo_scoring.score_run import score_rows, scorer_record
 
     out.mkdir(parents=True, exist_ok=True)
-    work, tally = _work_file(asked, run, out), RunTally()
+    work, tally = _work_file(asked, run, out), RunTally(order)
 
     def scored(done):
         return score_rows(
@@ -224,14 +224,14 @@ def _say_version(value: bool):
 
 
 def _checked(asked, run):
-    "Read every input once before anything is written: the labels, and run to number of rows."
+    "Read every input once before anything is written: the labels, run to number of rows, and the fields."
     from llm_dojo_scoring.run_inputs import run_names
     from llm_dojo_scoring.run_labels import read_labels
     from llm_dojo_scoring.score_run import checked_field_types
 
     types = checked_field_types(asked.options["doc_class"], asked.taxonomy)
     truth = read_labels(asked.labels, fields=types)
-    return truth, run_names(asked.predictions, run=run, fields=types)
+    return truth, run_names(asked.predictions, run=run, fields=types), list(types)
 
 # %% ../nbs/50e_score_command.ipynb #cfbc1d23
 app = typer.Typer(add_completion=False, rich_markup_mode=None, pretty_exceptions_enable=False)
@@ -284,11 +284,11 @@ def dojo_score(
     }
     asked = _Asked(predictions, labels, docs, taxonomy, options, parquet)
     try:
-        truth, runs = _checked(asked, run)
+        truth, runs, order = _checked(asked, run)
         folders = {name: out / _folder_name(name) if len(runs) > 1 else out for name in runs}
         summaries = []
         for name, total in runs.items():
-            summaries.append(_score_one(asked, truth, name, total, folders[name]))
+            summaries.append(_score_one(asked, truth, name, total, folders[name], order))
             if not as_json:
                 typer.echo(_spoken(summaries[-1], folders[name]))
     except BadInput as e:
