@@ -165,7 +165,7 @@ def per_subtype_accuracy(
     for row in _scored(rows, disguised):
         strict, lenient = _hits(row)
         counts = table.setdefault(_family(_part(row)["expected_subtype"]), Counter())
-        counts.update(n=1, correct=strict, correct_equiv=lenient)
+        counts.update(n=1, correct=int(strict), correct_equiv=int(lenient))
     shown = {}
     for family in sorted(table, key=lambda f: (_at(f, keys), f)):
         c = table[family]

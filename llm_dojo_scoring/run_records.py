@@ -117,7 +117,7 @@ def _per_subtype(scored):
     table: dict[str, Counter] = {}
     for r in scored:
         counts = table.setdefault(_family(r["expected_subtype"]), Counter())
-        counts.update(correct=bool(r["subtype_ok"]), equiv=bool(r["subtype_ok_equiv"]), total=1)
+        counts.update(correct=int(r["subtype_ok"]), equiv=int(r["subtype_ok_equiv"]), total=1)
     return {
         family: {
             "accuracy": rounded(c["correct"] / c["total"]),
