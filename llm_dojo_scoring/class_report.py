@@ -93,7 +93,7 @@ def plot_confusion(
         ax.set_title(title + (f" ({more} smaller classes not drawn)" if more else ""))
     return figure
 
-
+# %% ../nbs/69b_class_report.ipynb #865553a1
 def confusion_svg(
     figure,  # A matplotlib figure
     alt: str,  # What the picture says, for people who do not see it
@@ -207,7 +207,7 @@ def _class_rows(s):
 
 _CLASS_HEAD = ("class", "answered", "right", "found", "said", "precision", "F1", "failed")
 
-
+# %% ../nbs/69b_class_report.ipynb #3fae94a8
 def _mode_rows(s):
     total = len(s.hits)
     return [(mode.replace("_", " "), n, _percent(ratio(n, total))) for mode, n in s.modes.items()]

@@ -109,23 +109,32 @@ class ClassSummary:
 
     def to_dict(self) -> dict:
         "The record: rates to 4 places."
-        matrix, labels = self.counts.confusion()
-        classes = {
-            label: {k: rounded(v) if isinstance(v, float) else v for k, v in row.items()}
-            for label, row in class_rates(self.counts).items()
-        }
-        found = {"run": self.run, "task": self.task, "kind": self.kind, "accuracy": rounded(self.accuracy)}
-        found |= {"accuracy_ci": self.interval, "accuracy_completed": rounded(self.completed_accuracy)}
-        found |= {
-            "accuracy_equiv": rounded(self.lenient),
-            "balanced_accuracy": rounded(balanced_of(self.counts)),
-        }
-        found |= {"n": len(self.hits), "n_completed": self.counts.n_completed, "n_failed": self.n_failed}
-        found |= {"n_disguised": len(self.names["disguised"]), "n_unscored": len(self.names["unscored"])}
-        found |= {"positive": self.positive, "binary": self.binary, "second_level": self.second}
-        found |= {"classes": classes, "confusion": {"matrix": matrix, "labels": labels}}
-        found |= {"top_confusions": top_confusions(matrix, labels, 10), "failure_modes": self.modes}
-        return found | {"names": self.names, "legalbench": self.official, "method": self.method}
+        return _record(self)
+
+# %% ../nbs/69a_class_summary.ipynb #1a0f04e9
+def _record(summary):
+    matrix, labels = summary.counts.confusion()
+    classes = {
+        label: {k: rounded(v) if isinstance(v, float) else v for k, v in row.items()}
+        for label, row in class_rates(summary.counts).items()
+    }
+    found = {
+        "run": summary.run,
+        "task": summary.task,
+        "kind": summary.kind,
+        "accuracy": rounded(summary.accuracy),
+    }
+    found |= {"accuracy_ci": summary.interval, "accuracy_completed": rounded(summary.completed_accuracy)}
+    found |= {
+        "accuracy_equiv": rounded(summary.lenient),
+        "balanced_accuracy": rounded(balanced_of(summary.counts)),
+    }
+    found |= {"n": len(summary.hits), "n_completed": summary.counts.n_completed, "n_failed": summary.n_failed}
+    found |= {"n_disguised": len(summary.names["disguised"]), "n_unscored": len(summary.names["unscored"])}
+    found |= {"positive": summary.positive, "binary": summary.binary, "second_level": summary.second}
+    found |= {"classes": classes, "confusion": {"matrix": matrix, "labels": labels}}
+    found |= {"top_confusions": top_confusions(matrix, labels, 10), "failure_modes": summary.modes}
+    return found | {"names": summary.names, "legalbench": summary.official, "method": summary.method}
 
 # %% ../nbs/69a_class_summary.ipynb #012feb48
 def _mistakes(rows, coded, kind):
@@ -155,7 +164,7 @@ def _mistakes(rows, coded, kind):
         )
     return found
 
-
+# %% ../nbs/69a_class_summary.ipynb #27766474
 def _second_level(rows, seed, n_boot):
     "The second level of a document-class run."
     flags = [docclass_row(r) for r in rows]
@@ -194,7 +203,7 @@ def _binary(counts, positive, read, without_truth):
     rates |= {"false_positive_rate": ratio(fp, fp + found["tn"]), "false_negative_rate": ratio(fn, fn + tp)}
     return found | {k: rounded(v) for k, v in rates.items()} | {"n_failed_without_truth": without_truth}
 
-
+# %% ../nbs/69a_class_summary.ipynb #a3f99637
 def _official(task, expected, predicted):
     if task not in LEGALBENCH_TASKS:
         return None
@@ -202,7 +211,25 @@ def _official(task, expected, predicted):
     scores = {m: legalbench_task_score(task, expected, predicted, mode=m) for m in modes}
     return {"metric": scores["corrected"]["metric"]} | {m: rounded(s["score"]) for m, s in scores.items()}
 
-# %% ../nbs/69a_class_summary.ipynb #27766474
+# %% ../nbs/69a_class_summary.ipynb #d361dd59
+def _names(rows, expected):
+    "The rows that are no plain answer with truth, by name."
+    found = {k: [] for k in ("status", "sentinel", "disguised", "unscored")}
+    for i, (r, e) in enumerate(zip(rows, expected, strict=True), 1):
+        why = r.failure or ("" if has_truth(e) else "unscored")
+        if why:
+            found[why].append(r.filename or f"row {i}")
+    return found
+
+
+def _modes(mistakes):
+    "Failure mode to count, the most frequent first."
+    counts: dict[str, int] = {}
+    for m in mistakes:
+        counts[m["mode"]] = counts.get(m["mode"], 0) + 1
+    return dict(sorted(counts.items(), key=lambda kv: (-kv[1], kv[0])))
+
+# %% ../nbs/69a_class_summary.ipynb #a3df84ea
 def summarize_labels(
     rows: Iterable[Mapping | LabelRow],  # Stored rows of one run
     task: str,  # Task key, or the name of a LegalBench task
@@ -222,47 +249,34 @@ def summarize_labels(
     kind = "legalbench" if task in LEGALBENCH_TASKS else task_kind(task)
     if kind in ("chained", "contracteval"):
         refuse("task", "a task of labels", task)
-    valid = None if valid is None else tuple(map(str, valid))
+    valid = None if valid is None else list(map(str, valid))
+    method = {"seed": seed, "n_boot": n_boot, "disguised": disguised, "valid": valid}
     read_in = read_rows(rows, disguised)
     expected, predicted = _columns(read_in, kind)
     read = _reader(task, kind, expected, valid)
     coded = code_labels(expected, predicted, read)
-    counts = coded.counts()
     lost = [r.failed and not has_truth(e) for r, e in zip(read_in, expected, strict=True)]
     hits = np.concatenate([_right(read_in, coded, kind), np.zeros(sum(lost))])
-    named = [
-        (r.failure or ("" if has_truth(e) else "unscored"), r.filename or f"row {i}")
-        for i, (r, e) in enumerate(zip(read_in, expected, strict=True), 1)
-    ]
-    names = {k: [n for why, n in named if why == k] for k in ("status", "sentinel", "disguised", "unscored")}
     mistakes = _mistakes(read_in, coded, kind)
-    modes: dict[str, int] = {}
-    for m in mistakes:
-        modes[m["mode"]] = modes.get(m["mode"], 0) + 1
     return ClassSummary(
         run=run,
         task=task,
         kind=kind,
-        counts=counts,
+        counts=(counts := coded.counts()),
         hits=hits,
         interval=hit_interval(hits, seed, n_boot),
         binary=None if positive is None else _binary(counts, positive, read, sum(lost)),
         positive=positive,
         second=_second_level(read_in, seed, n_boot) if kind == "docclass" else None,
-        modes=dict(sorted(modes.items(), key=lambda kv: (-kv[1], kv[0]))),
+        modes=_modes(mistakes),
         mistakes=mistakes,
-        names=names,
+        names=_names(read_in, expected),
         equivalents=_equivalents(counts.labels, kind),
         official=_official(task, expected, predicted),
-        method={
-            "seed": seed,
-            "n_boot": n_boot,
-            "disguised": disguised,
-            "valid": None if valid is None else list(valid),
-        },
+        method=method,
     )
 
-
+# %% ../nbs/69a_class_summary.ipynb #358e8c3d
 def _right(rows, coded, kind):
     "Hits of the rows with truth; for families the primary class has to be right too."
     hits = coded.hits()

@@ -278,7 +278,7 @@ def binary_of(
     found["tn"] = found["n"] - found["n_failed"] - found["tp"] - found["fp"] - found["fn"] - found["tn"]
     return found
 
-
+# %% ../nbs/60_classification.ipynb #67fe9dc4
 def binary_metrics(
     expected: Iterable[object],  # True labels, or flags
     predicted: Iterable[object],  # What the model returned, aligned

@@ -89,7 +89,7 @@ def _write(summary, out):
     _replace_whole(out / "report.md", class_report_markdown(summary).encode())
     _replace_whole(out / "summary.json", orjson.dumps(summary.to_dict(), option=_DUMP) + b"\n")
 
-
+# %% ../nbs/69c_classify_command.ipynb #5cfa1b1b
 def _spoken(s, out):
     "A run in a few lines: headline, denominators, classes, modes, where the report is."
     lines = [f"run {s.run}" if s.run else f"task {s.task}"]
@@ -124,7 +124,7 @@ def _spoken(s, out):
 def _folder_name(run):
     return re.sub(r"[^\w.-]+", "_", str(run)).strip("._") or "run"
 
-
+# %% ../nbs/69c_classify_command.ipynb #a4d6446c
 def _folders(runs, out):
     "A folder for each run; two names that would share one get a number."
     if len(runs) == 1:
@@ -144,10 +144,24 @@ def _say_version(value: bool):
         typer.echo(f"dojo-classify {__version__}")
         raise typer.Exit()
 
-# %% ../nbs/69c_classify_command.ipynb #5cfa1b1b
+# %% ../nbs/69c_classify_command.ipynb #28bd9092
+def _score_all(rows, task, run, asked, out, quiet):
+    "Summarize every run of the file, then write them; nothing is written when one of them cannot be read."
+    from llm_dojo_scoring.class_summary import summarize_labels
+
+    by_run = _rows_by_run(rows, run)
+    summaries = {name: summarize_labels(found, task, run=name, **asked) for name, found in by_run.items()}
+    folders = _folders(summaries, out)
+    for name, summary in summaries.items():
+        _write(summary, folders[name])
+        if not quiet:
+            typer.echo(_spoken(summary, folders[name]))
+    return list(summaries.values())
+
+# %% ../nbs/69c_classify_command.ipynb #eeb42d68
 app = typer.Typer(add_completion=False, rich_markup_mode=None, pretty_exceptions_enable=False)
 
-
+# %% ../nbs/69c_classify_command.ipynb #8ed7338a
 @app.command()
 def dojo_classify(
     rows: Annotated[Path, typer.Argument(help="JSONL, JSONL.gz, CSV, parquet, or an experiment record.")],
@@ -172,30 +186,17 @@ def dojo_classify(
 
     Writes summary.json, mistakes.jsonl, confusion.svg, report.html and report.md into --out.
     Status: 0 done, 1 no row has truth, 2 bad usage or input."""
-    from llm_dojo_scoring.class_summary import summarize_labels
     from llm_dojo_scoring.run_inputs import BadInput
 
-    labels = None if valid is None else [v.strip() for v in valid.split(",") if v.strip()]
-    options = {
-        "valid": labels or None,
-        "positive": positive,
-        "disguised": "as_stored" if as_stored else "failed",
-    }
+    asked = {"positive": positive, "disguised": "as_stored" if as_stored else "failed"}
+    asked["valid"] = [v.strip() for v in (valid or "").split(",") if v.strip()] or None
     try:
-        by_run = _rows_by_run(rows, run)
-        summaries = {
-            name: summarize_labels(found, task, run=name, **options) for name, found in by_run.items()
-        }
-        folders = _folders(summaries, out)
-        for name, summary in summaries.items():
-            _write(summary, folders[name])
-            if not as_json:
-                typer.echo(_spoken(summary, folders[name]))
+        summaries = _score_all(rows, task, run, asked, out, as_json)
     except (BadInput, ValueError, OSError) as e:
         typer.echo(f"dojo-classify: {' '.join(str(e).split())}", err=True)
         raise typer.Exit(2) from None
     if as_json:
-        records = [s.to_dict() for s in summaries.values()]
+        records = [s.to_dict() for s in summaries]
         typer.echo(orjson.dumps(records[0] if len(records) == 1 else records, option=_DUMP).decode())
-    if not any(len(s.hits) for s in summaries.values()):
+    if not any(len(s.hits) for s in summaries):
         raise typer.Exit(1)

@@ -110,7 +110,7 @@ def _per_category(categories, outcomes, spans, outputs):
         found[category] = {**_rates([outcomes[i] for i in at]), "jaccard_mean": _r4(mean_or_none(jaccards))}
     return found
 
-
+# %% ../nbs/62_contracteval_rubric.ipynb #4b80b981
 def _laziness(outputs, spans, denominator):
     said = [said_no_related(o) and not is_failed(o) for o in outputs]
     own = sum(map(bool, spans))

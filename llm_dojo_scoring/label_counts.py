@@ -38,12 +38,19 @@ def _is_doc_class(value):
     found = normalize_label(value)
     return found in DOC_LABELS and len(label_key(_plain(value)).split()) <= len(found.split("_"))
 
+
+def _is_empty(value):
+    try:
+        return is_blank(value)
+    except RecursionError:
+        return False
+
 # %% ../nbs/12b_label_counts.ipynb #4e4fe8cd
 def has_truth(
     value: object,  # The expected label of a row
 ) -> bool:  # Is there anything to score against?
-    "Does a row have truth? Missing, blank, and the text of a failed call are none."
-    return not (is_null(value) or is_failed(value) or (isinstance(value, str) and not value.strip()))
+    "Does a row have truth? Missing, blank, empty, and the text of a failed call are none."
+    return not (is_failed(value) or _is_empty(value))
 
 
 def label_reader(
@@ -152,9 +159,8 @@ class LabelCounts:
     def per_class(self) -> dict[str, dict]:
         "Counts of each label: `n` (answered rows of the class), `correct`, `predicted`, `failed`."
         n, predicted = self.matrix.sum(axis=1), self.matrix.sum(axis=0)
-        rows = zip(self.labels, n, np.diagonal(self.matrix), predicted, self.failed, strict=True)
-        names = ("n", "correct", "predicted", "failed")
-        return {label: dict(zip(names, map(int, counts), strict=True)) for label, *counts in rows}
+        columns = {"n": n, "correct": np.diagonal(self.matrix), "predicted": predicted, "failed": self.failed}
+        return {x: {k: int(v[i]) for k, v in columns.items()} for i, x in enumerate(self.labels)}
 
     def f1_scores(self) -> dict[str, float]:
         "F1 of each label from counts; a failed row is missed by its class. 0 where the class was never hit."
@@ -170,15 +176,19 @@ class LabelCounts:
         ]
 
     def _repr_html_(self):
-        matrix, labels = self.confusion()
-        head = "".join(f"<th>{_safe(x)}</th>" for x in labels)
-        rows = (
-            f"<tr><th>{_safe(x)}</th>{''.join(f'<td>{n or chr(183)}</td>' for n in r)}</tr>"
-            for x, r in zip(labels, matrix, strict=True)
-        )
-        said = f"{self.n_correct} of {self.n_scored} right, {self.n_failed} failed"
-        said += f", {self.n_unscored} without truth" if self.n_unscored else ""
-        return f"<p>{said}</p><table><tr><th>true \\ answered</th>{head}</tr>{''.join(rows)}</table>"
+        return _as_html(self)
+
+# %% ../nbs/12b_label_counts.ipynb #9e6d28db
+def _as_html(counts):
+    matrix, labels = counts.confusion()
+    head = "".join(f"<th>{_safe(x)}</th>" for x in labels)
+    rows = (
+        f"<tr><th>{_safe(x)}</th>{''.join(f'<td>{n or chr(183)}</td>' for n in r)}</tr>"
+        for x, r in zip(labels, matrix, strict=True)
+    )
+    said = f"{counts.n_correct} of {counts.n_scored} right, {counts.n_failed} failed"
+    said += f", {counts.n_unscored} without truth" if counts.n_unscored else ""
+    return f"<p>{said}</p><table><tr><th>true \\ answered</th>{head}</tr>{''.join(rows)}</table>"
 
 
 def _safe(text):

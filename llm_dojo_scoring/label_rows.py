@@ -88,7 +88,7 @@ _COPIED = tuple(
 )
 _ELSEWHERE = {"predicted": ("prediction", "output", "answer"), "expected": ("label", "truth", "gold")}
 
-
+# %% ../nbs/60a_label_rows.ipynb #d32f04f5
 def read_row(
     row: Mapping,  # A stored row
     disguised: Disguised = "failed",  # "as_stored": a completed row is no failure

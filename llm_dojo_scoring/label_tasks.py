@@ -140,9 +140,13 @@ def legalbench_score(
 
 # %% ../nbs/64_label_tasks.ipynb #8411416c
 @lru_cache(maxsize=4096)
+def _dimension_of(doc_type):
+    return DOC_SUBCLASSES.get(normalize_label(doc_type))
+
+
 def _dimension(doc_type):
     "The second-level types of a true class, or `None`."
-    return DOC_SUBCLASSES.get(normalize_label(doc_type)) if isinstance(doc_type, str) else None
+    return _dimension_of(doc_type) if isinstance(doc_type, str) else None
 
 
 def read_subclass(value, types):
@@ -224,7 +228,7 @@ def score_two_levels(
     second = code_labels(*_second(truths, answers, dimensions), lambda label: label or "")
     return found | _second_level(first, second, dimensions, seed, n_boot)
 
-
+# %% ../nbs/64_label_tasks.ipynb #475b82e7
 def _second_level(first, second, dimensions, seed, n_boot):
     hits, counts = second.hits(), second.counts()
     right = (first.expected == first.predicted) & ((second.expected == second.predicted) | ~second.scored)

@@ -127,7 +127,7 @@ def _per_subtype(scored):
         for family, c in sorted(table.items())
     }
 
-
+# %% ../nbs/67_run_records.ipynb #7d24779d
 def _subtype_failures(names, rows):
     failures = [
         {
