@@ -256,7 +256,7 @@ def summarize_labels(
     read = _reader(task, kind, expected, valid)
     coded = code_labels(expected, predicted, read)
     lost = [r.failed and not has_truth(e) for r, e in zip(read_in, expected, strict=True)]
-    hits = np.concatenate([_right(read_in, coded, kind), np.zeros(sum(lost))])
+    hits = _right(read_in, coded, kind)[coded.scored | np.array(lost, dtype=bool)]
     mistakes = _mistakes(read_in, coded, kind)
     return ClassSummary(
         run=run,
@@ -278,10 +278,9 @@ def summarize_labels(
 
 # %% ../nbs/69a_class_summary.ipynb #358e8c3d
 def _right(rows, coded, kind):
-    "Hits of the rows with truth; for families the primary class has to be right too."
-    hits = coded.hits()
-    if kind != "subtype":
-        return hits
-    scored = [r for r, there in zip(rows, coded.scored, strict=True) if there]
-    classes = [r.failed or r.doc_type is None or normalize_label(r.doc_type) == "contract" for r in scored]
-    return hits * np.array(classes, dtype=float) if len(hits) else hits
+    "1.0 for each right row and 0.0 for any other, in order; families need the right primary class too."
+    right = (coded.expected == coded.predicted) & coded.scored
+    if kind == "subtype":
+        classes = [r.failed or r.doc_type is None or normalize_label(r.doc_type) == "contract" for r in rows]
+        right &= np.array(classes, dtype=bool)
+    return right.astype(float)

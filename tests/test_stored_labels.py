@@ -9,6 +9,7 @@ from collections import Counter, defaultdict
 import pytest
 
 from llm_dojo_scoring import tasks
+from llm_dojo_scoring.class_summary import summarize_labels
 from llm_dojo_scoring.failure_modes import (
     confusion_from_rows,
     per_subtype_accuracy,
@@ -136,3 +137,12 @@ def test_family_tables_agree_with_the_record(stored):
 def test_every_legalbench_file_has_a_tested_route(pack):
     names = {p.stem for p in (pack / "external/legalbench/train").glob("*.tsv")}
     assert len(names) == 101 and names == {n for n, t in LEGALBENCH_TASKS.items() if t.tested}
+
+
+def test_the_summary_has_the_interval_of_the_record(stored):
+    for run in ("102", "104", "142"):
+        summary = summarize_labels(stored[run][1], "subtype")
+        record = subtype_record(stored[run][1])["sorter"]
+        assert round(summary.accuracy, 4) == record["subtype_accuracy"]
+        assert summary.interval == record["subtype_accuracy_ci"]
+        assert round(summary.lenient, 4) == record["subtype_accuracy_equiv"]
