@@ -34,6 +34,7 @@ GROUPS = {
     "f": "rows_lists",
     "g": "rows_audit",
     "i": "rows_startup",
+    "l": "rows_labels",
 }
 COLUMNS = "row workload ours baseline ratio target floor x_floor growth peak_mb verdict".split()
 
