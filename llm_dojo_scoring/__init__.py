@@ -5,6 +5,17 @@ __version__ = "0.8.0"
 import importlib
 
 _NAMES = {
+    "class_summary": "summarize_labels",
+    "classification": "accuracy binary_metrics confusion_matrix exact_match macro_accuracy per_class_stats",
+    "failure_modes": (
+        "classify_docclass_failure classify_failure confusion_from_rows per_subtype_accuracy"
+        " summarize_failures"
+    ),
+    "run_records": "chained_record docclass_record sorter_record subtype_record",
+    "tasks": (
+        "chained_composite chained_summary contracteval_metrics contracteval_score court_opinion_score"
+        " legalbench_score maud_docclass_score maud_question_score multiclass_score score_task"
+    ),
     "bootstrap": "bootstrap_ci delta_significance wilson_ci",
     "config": "Settings clear_settings_cache configure get_settings load_settings settings",
     "cost": "estimate_cost tokens_summary",
@@ -19,8 +30,8 @@ _NAMES = {
 }
 _WHERE = {name: module for module, names in _NAMES.items() for name in names.split()}
 _SUBMODULES = (
-    "bootstrap config core cost cuad diagnostics embedding equivalences field_scoring labels master_labels"
-    " run_summary score_run taxonomy vocab"
+    "bootstrap classification config core cost cuad diagnostics embedding equivalences failure_modes"
+    " field_scoring labels legalbench master_labels run_records run_summary score_run tasks taxonomy vocab"
 ).split()
 
 __all__ = ["__version__", *_SUBMODULES, *_WHERE]
