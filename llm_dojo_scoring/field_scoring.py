@@ -46,8 +46,8 @@ __all__ = ['CategoryPresence', 'DateValue', 'EntityListScore', 'ExtractionScoreR
            'LIST_PREFIX', 'ListMatch', 'ROLE_WORDS', 'Rescue', 'audit_items', 'audit_list_field', 'audit_scalar_field',
            'clean_items', 'contained_in', 'count_used', 'coverage_matrix', 'decide_containment', 'decide_date',
            'decide_field', 'decide_free_text', 'decide_id', 'decide_money', 'decide_name', 'disaggregate_clause_spans',
-           'distinct_labels', 'duration_role', 'element_type', 'embedding_enabled', 'find_categories', 'find_dates',
-           'free_text_similarities', 'full_dates', 'get_ambiguous_band', 'get_bipartite_match_threshold',
+           'distinct_labels', 'duration_role', 'element_type', 'embedding_enabled', 'find_categories', 'find_date',
+           'find_dates', 'free_text_similarities', 'full_dates', 'get_ambiguous_band', 'get_bipartite_match_threshold',
            'get_containment_fields', 'get_embedding_model', 'get_embedding_rescue_below', 'get_field_types',
            'get_partial_gt_fields', 'get_presence_embedding_threshold', 'get_settings', 'get_verification_coverage',
            'guess_field_type', 'is_entity_list', 'is_grounded', 'is_null_expectation', 'is_role_label', 'list_verdict',
@@ -78,6 +78,7 @@ from llm_dojo_scoring.fields.date_rules import (
 )
 from llm_dojo_scoring.fields.dates import (
     DateValue,
+    find_date,
     find_dates,
     full_dates,
     parse_date,
@@ -189,6 +190,7 @@ _all_ = [
     "element_type",
     "embedding_enabled",
     "find_categories",
+    "find_date",
     "find_dates",
     "free_text_similarities",
     "full_dates",
