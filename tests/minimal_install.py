@@ -9,7 +9,7 @@ import sys
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1]
-ABSENT = ("torch", "sentence_transformers", "pytest", "nbdev", "fastcore", "sklearn", "pyarrow")
+ABSENT = ("torch", "sentence_transformers", "pytest", "nbdev", "fastcore", "pyarrow")
 
 for name in ABSENT:
     assert importlib.util.find_spec(name) is None, f"{name} is here: this is no minimal install"
