@@ -2,6 +2,9 @@
 
 import random
 import sys
+import time
+
+import pytest
 
 from llm_dojo_scoring.fields.date_grammar import apart, candidates, lower_form, read_dates
 from llm_dojo_scoring.fields.date_places import first_reading
@@ -56,3 +59,12 @@ def test_a_piece_of_blanks_around_a_number_is_not_the_whole_text():
 
 def test_a_text_that_counts_years_otherwise_is_read_whole():
     assert find_date(PAD + "平成17年3月3日" + PAD, 2005, 3, 3).year == 2005
+
+
+@pytest.mark.parametrize("part", ["2014 ", "14 ", "2014", "may 14 ", "two thousand ", "nineteen ", "1/1/14"])
+def test_one_date_is_looked_for_in_linear_time(part):
+    text = part * (100_000 // len(part))
+    started = time.process_time()
+    found = find_date(text, 2014, 3, 3)
+    assert time.process_time() - started < 2
+    assert found is None or found in find_dates(text)

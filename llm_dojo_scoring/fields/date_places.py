@@ -46,16 +46,16 @@ def _places(low, year):
     return sorted(places)
 
 # %% ../../nbs/22b_fields.date_places.ipynb #7330728a
+_OFTEN = 40  # places; of a year that stands at more, the whole text is read
 _LONGEST = 620  # characters of a reading
 _BEFORE, _AFTER = 150, 700  # what a reading depends on, from its first character
 
 
 def _piece(low, start, end):
     "The candidates of a piece of the text, at their places in the text."
-    start = max(start, 0)
-    head = low[start - 1 : start]
-    while head.isalnum() and start < end:  # never begin inside a word or a number
-        head, start = low[start], start + 1
+    start, end = max(start, 0), min(end, len(low))
+    while start < end and low[start - 1 : start].isalnum():  # never begin inside a word or a number
+        start += 1
     # with a mark before it, a piece is never one of the forms that are dates only as a whole text
     return [
         r._replace(start=r.start + start - 1, end=r.end + start - 1) for r in candidates(";" + low[start:end])
@@ -97,8 +97,9 @@ def first_reading(
     def wanted(r):
         return r.year == year and month in (None, r.month) and day in (None, r.day)
 
-    whole = "年" in low or "년" in low or len(low.strip()) < 1_000
-    for at in () if whole else _places(low, year):
+    places = _places(low, year)
+    whole = "年" in low or "년" in low or len(low.strip()) < 1_000 or len(places) > _OFTEN
+    for at in () if whole else places:
         for reading in sorted(_piece(low, at - _LONGEST - _BEFORE, at + _AFTER), key=_span):
             if reading.start <= at < reading.end and wanted(reading):
                 stands = _stands(low, at, reading)
