@@ -75,3 +75,12 @@ def test_any_value_is_read(read):
 # fmt: on
 def test_dates_of_every_kind(predicted, expected, score):
     assert decide_date(predicted, expected).score == score
+
+
+@pytest.mark.parametrize("nothing", [[{"": None}], [[], None], [""], [{"a": []}]])
+@pytest.mark.parametrize("field_type", ["date", "money", "id", "name", "free_text", "containment"])
+def test_a_list_of_labels_that_hold_nothing_never_raises(field_type, nothing):
+    from llm_dojo_scoring.field_scoring import FIELD_SCORERS
+
+    assert 0.0 <= FIELD_SCORERS[field_type](None, nothing) <= 1.0
+    assert 0.0 <= FIELD_SCORERS[field_type]("$5", nothing) <= 1.0

@@ -126,7 +126,7 @@ def decide_money(
 
     Range [0, 1]; between the two ends only for prose. Tolerance: one cent. Never raises."""
     if isinstance(expected, (list, tuple, set, frozenset)) and not is_blank(expected):
-        alternatives = (e for e in leaves(expected) if not is_blank(e))
+        alternatives = [e for e in leaves(expected) if not is_blank(e)] or [None]
         return max((decide_money(predicted, e) for e in alternatives), key=lambda v: v.score)
     silent = [says_nothing(v) for v in (predicted, expected)]
     if any(silent):
