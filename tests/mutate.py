@@ -47,6 +47,10 @@ EQUIVALENT = {
     ("50_bootstrap", "size = 1 << (2 * n + 2).bit_length()"): "any longer transform gives the same masses",
     ("50_bootstrap", "return abs((bound * 1e4) % 1 - 0.5) < 1e-6 * max(1.1, abs(bound))"): "a wider margin",
     (
+        "49c_intervals",
+        'method = ("t" if len(numerators) < _FEW else \'bootstrapx\') if method == "auto" else method',
+    ): ("whatever is not t, fast or bca is the bootstrap"),
+    (
         "50_bootstrap",
         "p, how = permutation_p(b, a) if min(len(a), len(b)) < _FEW else (None, None)",
     ): "a two-sided test has no sides",
@@ -317,6 +321,8 @@ class Copy:
             "MPLBACKEND": "Agg",
         }
         quiet = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL, "start_new_session": True}
+        # a fault may ask for all memory there is
+        command = ["sh", "-c", 'ulimit -v 8000000; exec "$@"', "sh", *command]
         child = subprocess.Popen(command, cwd=self.folder, env=env, **quiet)
         try:
             return child.wait(timeout=seconds) != 0
