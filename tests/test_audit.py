@@ -208,6 +208,17 @@ def test_doubts_are_told_in_words():
         "one side denies, the other does not",
     )
     assert is_grounded("Goosehead Insurance Agency", CONTRACT).doubts == ()
+    assert (
+        is_grounded("Licensee assigns without consent", "Licensee assigns with consent").window_coverage
+        == 1.0
+    )
+    assert is_grounded("no Licensee assigns", "Licensee assigns").window_coverage == 1.0
+    assert (
+        is_grounded("Goosehead", CONTRACT)
+        ._repr_html_()
+        .startswith("<p>&#10003; Goosehead <i>(token coverage, 100%")
+    )
+    assert is_grounded("Zeta", CONTRACT)._repr_html_().startswith("<p>&#10007; Zeta <i>(too few words, 0%")
     shown = is_grounded("<b> royalty of 12 percent", CONTRACT)._repr_html_()
     assert "&lt;b&gt;" in shown and "12" in shown and "<blockquote>" in shown
 

@@ -9,6 +9,7 @@ import time
 
 import pytest
 
+from llm_dojo_scoring import stated as page
 from llm_dojo_scoring.amounts import find_amounts
 from llm_dojo_scoring.document import Document
 from llm_dojo_scoring.fields.dates import find_dates
@@ -40,6 +41,13 @@ def test_every_year_is_found_whatever_its_digits(year):
         text = f"Order {year}{year} no. 1{year}: signed {form}, see {year}5."
         assert look_up(form, Document(text), "date").true
         assert not look_up(f"June 5, {year}", Document(text), "date").true
+
+
+def test_only_places_where_a_year_may_end_are_read():
+    ends = ["x2014", "3/3/14", "May 3, 14", "in 20l4", "20 14"]
+    none = ["Section 14 applies to 14 days", "5.140", "114", "1914", "Dec " + "x" * 60 + " 14"]
+    for text, n in [(t, 1) for t in ends] + [(t, 0) for t in none]:
+        assert len(set(page._years_in_figures(2014, text))) == n, text
 
 
 def test_an_amount_is_found_at_its_digits_or_by_reading_all():
