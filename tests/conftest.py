@@ -4,8 +4,12 @@ import os
 from pathlib import Path
 
 import pytest
+from hypothesis import settings
 
 os.environ.setdefault("MPLBACKEND", "Agg")
+# The same examples in every run: a test that fails here fails everywhere.
+settings.register_profile("fixed", derandomize=True, deadline=None)
+settings.load_profile("fixed")
 ROOT = Path(__file__).resolve().parents[1]
 
 
