@@ -30,8 +30,9 @@ _NAMES = {
 }
 _WHERE = {name: module for module, names in _NAMES.items() for name in names.split()}
 _SUBMODULES = (
-    "bootstrap classification config core cost cuad diagnostics embedding equivalences failure_modes"
-    " field_scoring labels legalbench master_labels run_records run_summary score_run tasks taxonomy vocab"
+    "bootstrap classification config core cost cuad diagnostics embedding equivalences experiment"
+    " failure_modes field_scoring labels legalbench master_labels run_records run_summary score_run"
+    " tasks taxonomy vocab"
 ).split()
 
 __all__ = ["__version__", *_SUBMODULES, *_WHERE]
