@@ -23,6 +23,7 @@ _NAMES = {
     "extraction.explain": "explain_extraction explain_field",
     "extraction.score": "ExtractionScoreResult score_extraction",
     "fields.dispatch": "score_field",
+    "label_audit": "audit_labels",
     "labels": "normalize_label",
     "lists.score": "EntityListScore score_entity_list",
     "run_summary": "summarize_run",
@@ -33,6 +34,7 @@ _SUBMODULES = (
     "bootstrap classification config core cost cuad diagnostics embedding equivalences experiment"
     " failure_modes field_scoring labels legalbench master_labels run_records run_summary score_run"
     " tasks taxonomy vocab"
+    " label_audit"
 ).split()
 
 __all__ = ["__version__", *_SUBMODULES, *_WHERE]
