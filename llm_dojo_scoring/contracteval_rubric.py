@@ -6,16 +6,18 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from functools import lru_cache
 from statistics import median
-from typing import Literal
+from typing import Literal, NamedTuple
 
 from .core import check_aligned, is_blank, is_null, mean_or_none, ratio, refuse
 from .labels import is_failed
 from .vocab import CONTRACTEVAL_NO_RELATED_PHRASE, CONTRACTEVAL_POSITIVE_DENOMINATOR
 
 # %% auto #0
-__all__ = ['get_jaccard', 'said_no_related', 'contracteval_classified', 'clean_spans', 'contracteval_metrics',
-           'contracteval_score', 'CONTRACTEVAL_NO_RELATED_PHRASE', 'CONTRACTEVAL_POSITIVE_DENOMINATOR']
+__all__ = ['get_jaccard', 'said_no_related', 'contracteval_classified', 'clean_spans', 'ClausePair', 'contracteval_pairs',
+           'contracteval_metrics', 'contracteval_score', 'CONTRACTEVAL_NO_RELATED_PHRASE',
+           'CONTRACTEVAL_POSITIVE_DENOMINATOR']
 
 # %% ../nbs/62_contracteval_rubric.ipynb #fa4a482b
 _all_ = ["CONTRACTEVAL_NO_RELATED_PHRASE", "CONTRACTEVAL_POSITIVE_DENOMINATOR"]
@@ -30,7 +32,10 @@ def _text(value):
 
 
 def _tokens(text):
-    return set(_text(text).translate(_NO_MARKS).lower().split(" "))
+    return frozenset(_text(text).translate(_NO_MARKS).lower().split(" "))
+
+
+_label_tokens = lru_cache(maxsize=8192)(_tokens)  # the labels of a benchmark stay the same from run to run
 
 # %% ../nbs/62_contracteval_rubric.ipynb #d1684ff6
 def get_jaccard(
@@ -66,18 +71,48 @@ def clean_spans(
         refuse("label spans", "a list of texts", label_spans, TypeError)
     return [_text(s) for s in label_spans if not is_blank(s) and _text(s).strip(_AROUND)]
 
+# %% ../nbs/62_contracteval_rubric.ipynb #0e618125
+class ClausePair(NamedTuple):
+    "What one answer came to, by the paper's rules."
+
+    outcome: str  # "tp", "fn", "tn", "fp", or "none" for an answer that claims nothing on an absent clause
+    jaccard: float | None  # Words shared with the label; `None` where the clause is absent
+    no_related: bool  # Did it say that there is no such clause?
+    silent: bool  # Empty, or a failed call
+
+# %% ../nbs/62_contracteval_rubric.ipynb #64c676c9
+def _pair(spans, output, empty):
+    "One pair, its spans cleaned."
+    text, failed = _text(output), is_failed(output)
+    stripped = text.strip(_AROUND)
+    said = not failed and CONTRACTEVAL_NO_RELATED_PHRASE in stripped.lower()
+    silent = failed or is_blank(output)
+    if not spans:
+        nothing = "none" if silent and empty == "failed" else "fp"
+        return ClausePair("tn" if said else nothing, None, said, silent)
+    found = not failed and all(span.strip(_AROUND) in stripped for span in spans)
+    one, two = _label_tokens(" ".join(spans)), _tokens(stripped)
+    return ClausePair("tp" if found else "fn", len(one & two) / len(one | two), said, silent)
+
+# %% ../nbs/62_contracteval_rubric.ipynb #d8989e30
+def contracteval_pairs(
+    expected_spans: Sequence[Iterable[str]],  # Spans of each pair's label; none: the clause is absent
+    outputs: Sequence[object],  # What the model returned, aligned
+    *,
+    empty: Literal["failed", "fp"] = "failed",  # An empty or failed answer on an absent clause
+) -> list[ClausePair]:  # One per pair, in order
+    "Judge each answer. A bare text as spans raises `TypeError`, unequal lengths `ValueError`."
+    expected_spans, outputs = list(expected_spans), list(outputs)
+    check_aligned(expected_spans=expected_spans, outputs=outputs)
+    if empty not in ("failed", "fp"):
+        refuse("empty", '"failed" or "fp"', empty)
+    spans = ([] if is_null(s) else clean_spans(s) for s in expected_spans)
+    return [_pair(s, o, empty) for s, o in zip(spans, outputs, strict=True)]
+
 # %% ../nbs/62_contracteval_rubric.ipynb #def849ed
-def _outcome(spans, output, empty):
-    "TP, FN, TN, FP, or `none` for an answer that claims nothing on an absent clause."
-    if spans:
-        return "tp" if not is_failed(output) and contracteval_classified(spans, output) else "fn"
-    if said_no_related(output) and not is_failed(output):
-        return "tn"
-    return "none" if empty == "failed" and (is_blank(output) or is_failed(output)) else "fp"
-
-
-def _rates(outcomes):
-    "Counts and rates of a list of outcomes; undefined rates are 0.0, as the records have them."
+def _rates(pairs):
+    "Counts and rates; undefined rates are 0.0, as the records have them."
+    outcomes = [p.outcome for p in pairs]
     tp, tn, fp, fn = (outcomes.count(k) for k in ("tp", "tn", "fp", "fn"))
     rates = {
         "accuracy": ratio(tp + tn, len(outcomes)),
@@ -94,36 +129,29 @@ def _r4(value):
     return round(float(value or 0.0), 4)
 
 
-def _jaccards(spans, outputs):
-    return [
-        get_jaccard(" ".join(s), _text(o).strip(_AROUND)) for s, o in zip(spans, outputs, strict=True) if s
-    ]
+def _jaccards(pairs):
+    return [p.jaccard for p in pairs if p.jaccard is not None]
 
 
-def _per_category(categories, outcomes, spans, outputs):
-    rows: dict[str, list[int]] = {}
-    for i, category in enumerate(categories):
-        rows.setdefault(category, []).append(i)
-    found = {}
-    for category, at in rows.items():
-        jaccards = _jaccards([spans[i] for i in at], [outputs[i] for i in at])
-        found[category] = {**_rates([outcomes[i] for i in at]), "jaccard_mean": _r4(mean_or_none(jaccards))}
-    return found
+def _per_category(categories, pairs):
+    rows: dict[str, list] = {}
+    for category, pair in zip(categories, pairs, strict=True):
+        rows.setdefault(category, []).append(pair)
+    return {c: {**_rates(own), "jaccard_mean": _r4(mean_or_none(_jaccards(own)))} for c, own in rows.items()}
 
-# %% ../nbs/62_contracteval_rubric.ipynb #4b80b981
-def _laziness(outputs, spans, denominator):
-    said = [said_no_related(o) and not is_failed(o) for o in outputs]
-    own = sum(map(bool, spans))
-    wrongly = sum(s and bool(x) for s, x in zip(said, spans, strict=True))
+
+def _laziness(pairs, denominator):
+    own = len(_jaccards(pairs))
+    wrongly = sum(p.no_related and p.jaccard is not None for p in pairs)
     below = own if denominator is None else denominator
     return {
-        "no_related_rate": _r4(ratio(sum(said), len(said))),
+        "no_related_rate": _r4(ratio(sum(p.no_related for p in pairs), len(pairs))),
         "false_no_related_rate": _r4(ratio(wrongly, own)),
         "false_no_related_rate_paper": _r4(ratio(wrongly, below)),
         "false_no_related_denominator": below,
     }
 
-# %% ../nbs/62_contracteval_rubric.ipynb #bdf06e09
+# %% ../nbs/62_contracteval_rubric.ipynb #4b80b981
 def contracteval_metrics(
     expected_spans: Sequence[Iterable[str]],  # Spans of each pair's label; none: the clause is absent
     outputs: Sequence[object],  # What the model returned, aligned
@@ -137,25 +165,16 @@ def contracteval_metrics(
     `false_no_related_rate` is over the run's own positives, `..._paper` over `positive_denominator`. Rates without a
     denominator are 0.0. A bare text as spans raises `TypeError`, unequal lengths `ValueError`.
     Source: Scoring & Metrics Reference, section 8; arXiv 2508.03080."""
-    expected_spans, outputs = list(expected_spans), list(outputs)
-    check_aligned(expected_spans=expected_spans, outputs=outputs)
-    if empty not in ("failed", "fp"):
-        refuse("empty", '"failed" or "fp"', empty)
-    spans = [[] if is_null(s) else clean_spans(s) for s in expected_spans]
-    outcomes = [_outcome(s, o, empty) for s, o in zip(spans, outputs, strict=True)]
-    jaccards = _jaccards(spans, outputs)
-    found = {"task": "contracteval", "kind": "contracteval", **_rates(outcomes)}
-    found |= {
-        "jaccard_mean": _r4(mean_or_none(jaccards)),
-        "jaccard_median": _r4(median(jaccards) if jaccards else 0),
-    }
-    found |= _laziness(outputs, spans, positive_denominator)
+    pairs = contracteval_pairs(expected_spans, outputs, empty=empty)
+    jaccards = _jaccards(pairs)
+    found = {"task": "contracteval", "kind": "contracteval", **_rates(pairs)}
+    found |= {"jaccard_mean": _r4(mean_or_none(jaccards)), "jaccard_median": _r4(median(jaccards or [0]))}
+    found |= _laziness(pairs, positive_denominator)
     if categories is not None:
         categories = list(categories)
-        check_aligned(outputs=outputs, categories=categories)
-        found["per_category"] = _per_category(categories, outcomes, spans, outputs)
-    failed = sum(is_blank(o) or is_failed(o) for o in outputs)
-    return found | {"n_failed": failed}
+        check_aligned(outputs=pairs, categories=categories)
+        found["per_category"] = _per_category(categories, pairs)
+    return found | {"n_failed": sum(p.silent for p in pairs)}
 
 
 def contracteval_score(
