@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import NamedTuple
 
 from .core import ratio, refuse, says_nothing
@@ -37,15 +38,40 @@ _DATE_ROLES = {"effective_date": "effective", "agreement_date": "agreement", "ex
 _DATE_ROLES |= {"term_length": "expiration", "renewal_terms": "expiration"}
 
 
+_remember = lru_cache(maxsize=16_384)  # a label is read once, however many runs are compared with it
+_SHORT = 4_000  # characters of a text that is worth remembering
+
+
+def _read_date(text, field):
+    if says_nothing(text):
+        return None
+    whole = parse_date(text)
+    chosen = None if whole else select_date(find_dates(text), _DATE_ROLES.get(field, "only"))
+    return whole or (chosen.date if chosen else None)
+
+
+def _read_days(text, field):
+    if says_nothing(text):
+        return None
+    chosen = select_duration(find_durations(text), field)
+    return None if chosen is None else float(chosen.calendar_days)
+
+
+_remembered_date, _remembered_days = _remember(_read_date), _remember(_read_days)
+
+
 def _date(value, field):
     "The full date of a value: all it states, or the one whose role the field asks for."
-    if not isinstance(value, str) or says_nothing(value):
+    if not isinstance(value, str):
         return None
-    whole = parse_date(value)
-    if whole:
-        return whole
-    chosen = select_date(find_dates(value), _DATE_ROLES.get(field, "only"))
-    return chosen.date if chosen else None
+    return (_remembered_date if len(value) <= _SHORT else _read_date)(value, field)
+
+
+def _days(value, field):
+    "The calendar days of a value's duration, chosen by the field's role."
+    if not isinstance(value, str):
+        return None
+    return (_remembered_days if len(value) <= _SHORT else _read_days)(value, field)
 
 # %% ../nbs/70_pairs.ipynb #e3f3e9e1
 def date_pair(
@@ -64,15 +90,8 @@ def duration_pair(
     field: str = "",  # Name of the field; it says which of several durations is meant
 ) -> Pair | None:  # Calendar days, or `None` unless both sides state a duration
     "Pair two durations in calendar days, in which twelve months are a year: equal terms have error 0."
-    sides = []
-    for value in (predicted, expected):
-        if not isinstance(value, str) or says_nothing(value):
-            return None
-        chosen = select_duration(find_durations(value), field)
-        if chosen is None:
-            return None
-        sides.append(float(chosen.calendar_days))
-    return Pair(*sides, "duration", "days", field)
+    p, e = _days(predicted, field), _days(expected, field)
+    return None if p is None or e is None else Pair(p, e, "duration", "days", field)
 
 
 def money_pair(

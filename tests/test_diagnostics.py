@@ -1,0 +1,196 @@
+"""Diagnostics of a run: junk never raises, parts add up, currencies and NaN stay where they belong."""
+
+import json
+import math
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from llm_dojo_scoring.diagnostics import extraction_diagnostics, pool_diagnostics
+from llm_dojo_scoring.metrics import extraction_diagnostics as with_master
+from llm_dojo_scoring.pairs import date_pair, duration_pair, money_pair
+from llm_dojo_scoring.regression import mean_absolute_error, median_absolute_error, r2
+from llm_dojo_scoring.run_diagnostics import RunDiagnostics, diagnose
+from llm_dojo_scoring.tallies import Tally
+from llm_dojo_scoring.value_errors import ErrorSums
+
+TYPES = {
+    "effective_date": "date",
+    "term_length": "free_text",
+    "renewal_terms": "free_text",
+    "contract_value": "money",
+    "parties": "entity_list:name",
+    "key_obligations": "entity_list:free_text",
+}
+scalars = st.sampled_from(
+    [
+        None,
+        "",
+        "null",
+        "2024-03-03",
+        "March 2024",
+        "3/10/24",
+        "2 years",
+        "18 months",
+        "$5",
+        "€7",
+        "1,000",
+        5,
+        0.5,
+    ]
+    + [float("nan"), True, [], {}, ["2024-01-01", "2024-02-02"]]
+)
+numbers = st.sampled_from([0, 0.0, 0.3333, 0.5, 1, 1.0, None, float("nan"), float("inf"), True, "x"])
+counts = st.sampled_from([0, 1, 2, 7, None, float("nan"), -1, True, "2"])
+lists = st.dictionaries(
+    st.sampled_from(["parties", "key_obligations"]),
+    st.one_of(
+        st.none(),
+        st.fixed_dictionaries(
+            {n: numbers for n in ("precision", "recall", "f1")}
+            | {n: counts for n in ("matched", "n_predicted", "n_expected")}
+        ),
+    ),
+)
+row = st.one_of(
+    st.none(),
+    st.text(max_size=3),
+    st.fixed_dictionaries(
+        {},
+        optional={
+            "filename": st.sampled_from(["a.pdf", "b", "", None, 3]),
+            "predicted": st.one_of(
+                st.none(), st.text(max_size=3), st.dictionaries(st.sampled_from(list(TYPES)), scalars)
+            ),
+            "expected_fields": st.one_of(st.none(), st.dictionaries(st.sampled_from(list(TYPES)), scalars)),
+            "field_scores": st.one_of(st.none(), st.dictionaries(st.sampled_from(list(TYPES)), numbers)),
+            "entity_list_scores": st.one_of(st.none(), lists),
+        },
+    ),
+)
+
+
+@given(st.lists(row, max_size=8), st.integers(0, 8))
+def test_never_raises_and_parts_add_up(rows, cut):
+    whole = diagnose(rows, TYPES)
+    parts = diagnose(rows[:cut], TYPES) + diagnose(rows[cut:], TYPES)
+    same_documents = {r.get("filename") for r in rows[:cut] if isinstance(r, dict)} & {
+        r.get("filename") for r in rows[cut:] if isinstance(r, dict)
+    }
+    if not same_documents:
+        assert parts == whole
+    assert parts.errors == whole.errors and parts.outcomes == whole.outcomes and parts.lists == whole.lists
+    record = extraction_diagnostics(rows, TYPES)
+    text = json.dumps(record, allow_nan=False)  # nothing in it is NaN
+    assert pool_diagnostics([json.loads(text)]) == record
+    assert with_master(rows, TYPES) == record
+
+
+@given(st.lists(st.tuples(st.integers(-(10**6), 10**6), st.integers(-(10**6), 10**6)), max_size=30))
+def test_sums_are_the_formulas(pairs):
+    sums = ErrorSums.of(pairs)
+    assert sums.n == len(pairs)
+    for ours, formula in (
+        (sums.mae, mean_absolute_error(pairs)),
+        (sums.median_ae, median_absolute_error(pairs)),
+        (sums.r2, r2(pairs)),
+    ):
+        assert ours == formula or math.isclose(ours, formula, rel_tol=1e-9, abs_tol=1e-9)
+
+
+@given(st.lists(st.floats(allow_nan=True, allow_infinity=True)))
+def test_tallies_keep_finite_numbers_only(values):
+    tally = Tally.of(values)
+    assert tally.n == sum(map(math.isfinite, values))
+    assert Tally.from_pairs(tally.as_pairs()) == tally
+
+
+def dates(*pairs):
+    "Rows with predicted and expected effective dates."
+    return [{"predicted": {"effective_date": p}, "expected_fields": {"effective_date": e}} for p, e in pairs]
+
+
+def test_dates_seven_days_and_none_off():
+    record = extraction_diagnostics(dates(("2024-03-10", "2024-03-03"), ("2020-01-01", "1/1/2020")), TYPES)
+    assert (record["date_mae_days"], record["date_median_ae_days"], record["date_n_pairs"]) == (3.5, 3.5, 2)
+    assert record["date_r2"] == 1.0  # seven days of four years
+    assert extraction_diagnostics(dates(("2024-03-10", "2024-03-03")), TYPES)["date_r2"] is None
+
+
+@pytest.mark.parametrize(
+    "predicted, expected, days",
+    [
+        ("12 months", "1 year", 0.0),
+        ("24 months", "two (2) years", 0.0),
+        ("52 weeks", "1 year", 1.0),
+        ("one (1) year and six (6) months", "545 days", 0.0),
+        ("5 years, renewable for successive 1 year terms", "five years", 0.0),
+    ],
+)
+def test_equal_terms_have_no_error(predicted, expected, days):
+    row = {"predicted": {"term_length": predicted}, "expected_fields": {"term_length": expected}}
+    assert extraction_diagnostics([row], TYPES)["duration_mae_days"] == days
+
+
+def test_other_currencies_never_enter_dollars():
+    def row(predicted, expected):
+        return {"predicted": {"contract_value": predicted}, "expected_fields": {"contract_value": expected}}
+
+    euros = extraction_diagnostics([row("€100", "€90"), row("€100", "$90"), row("GBP 5", "£7")], TYPES)
+    assert "money_mae_usd" not in euros and euros["money_n_pairs"] == 0
+    assert {u: (s["n_pairs"], s["mae"]) for u, s in euros["money_other_currencies"].items()} == {
+        "EUR": (1, 10.0),
+        "GBP": (1, 2.0),
+    }
+    mixed = extraction_diagnostics([row("€100", "€90"), row("$100", "US$ 99.50"), row("7", "8")], TYPES)
+    assert (mixed["money_mae_usd"], mixed["money_median_ae_usd"], mixed["money_n_pairs"]) == (0.75, 0.75, 2)
+    assert mixed["money_mae_per_field"] == {"contract_value": 0.75}
+
+
+def test_nan_enters_no_mean_and_no_rate():
+    nan = float("nan")
+    rows = [
+        {
+            "field_scores": {"parties": nan},
+            "entity_list_scores": {"parties": {"precision": nan, "recall": nan, "f1": nan}},
+        },
+        {
+            "field_scores": {"parties": 1.0},
+            "entity_list_scores": {"parties": {"precision": 0.5, "recall": 1.0, "f1": 0.6}},
+        },
+    ]
+    record = extraction_diagnostics(rows, TYPES)
+    assert (record["n_fields_scored"], record["field_exact_rate"]) == (1, 1.0)
+    assert record["entity_list_precision"] == {"parties": 0.5}
+
+
+def test_documents_are_counted_not_lists():
+    both = {"n_predicted": 3, "n_expected": 2, "matched": 2}
+    rows = [{"filename": n, "entity_list_scores": {"parties": both, "key_obligations": both}} for n in "aab"]
+    record = extraction_diagnostics(rows, TYPES)
+    assert (record["span_count_n_docs"], record["span_count_signed_mean"]) == (2, 1.0)
+
+
+def test_a_row_without_a_prediction_stays_in_the_denominator():
+    rows = [{"predicted": {"effective_date": "2024-01-01"}}, {"status": "error", "predicted": None}]
+    assert extraction_diagnostics(rows, TYPES)["field_presence_per_field"]["effective_date"] == 0.5
+
+
+def test_memory_of_a_reading_changes_nothing():
+    for pair, values in (
+        (date_pair, ("until March 10, 2024", "3/3/24", "effective_date")),
+        (duration_pair, ("2 years, renewing for 1 year", "1 year", "renewal_terms")),
+        (duration_pair, ("2 years, renewing for 1 year", "2 years", "term_length")),
+        (money_pair, ("$5", "$6", "contract_value")),
+    ):
+        assert pair(*values) == pair(*values)
+    long = "x " * 3000 + "two (2) years"
+    assert duration_pair(long, "2 years", "term_length").error == 0
+
+
+def test_stored_counts_are_checked():
+    with pytest.raises(ValueError, match="`stored` must be counts"):
+        RunDiagnostics.from_dict({"n_rows": 1})
+    with pytest.raises(ValueError, match="a finite number and a count"):
+        Tally.from_pairs([[1.0, 0.5]])
