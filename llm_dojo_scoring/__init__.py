@@ -5,6 +5,7 @@ __version__ = "0.8.0"
 import importlib
 
 _NAMES = {
+    "bundles": "BUILTIN_BUNDLES Bundle bundle_metric_names get_bundle validate_bundle",
     "class_summary": "summarize_labels",
     "classification": "accuracy binary_metrics confusion_matrix exact_match macro_accuracy per_class_stats",
     "failure_modes": (
@@ -19,6 +20,7 @@ _NAMES = {
     "bootstrap": "bootstrap_ci delta_significance wilson_ci",
     "config": "Settings clear_settings_cache configure get_settings load_settings settings",
     "cost": "estimate_cost tokens_summary",
+    "doc_bundles": "DOC_TYPES DOC_TYPE_BUNDLES get_doc_bundle list_doc_types validate_doc_bundle",
     "equivalences": "equivalent_doc_subclasses equivalent_subtypes normalize_doc_subclass normalize_subtype",
     "extraction.explain": "explain_extraction explain_field",
     "extraction.score": "ExtractionScoreResult score_extraction",
@@ -26,15 +28,19 @@ _NAMES = {
     "label_audit": "audit_labels",
     "labels": "normalize_label",
     "lists.score": "EntityListScore score_entity_list",
+    "profiles": "AgentProfile get_profile list_profiles load_profiles",
+    "pruning": "DEFAULT_DASHBOARD_TIER dashboard_metrics headline_metrics prune_metrics prune_records",
+    "registry": "Registry clear_registry_cache get_registry load_registry",
     "run_summary": "summarize_run",
+    "score_spec": "MetricDef MetricTier",
     "task_answers": "normalize_task_answer task_kind",
 }
 _WHERE = {name: module for module, names in _NAMES.items() for name in names.split()}
 _SUBMODULES = (
-    "bootstrap classification config core cost cuad diagnostics embedding equivalences experiment"
-    " failure_modes field_scoring labels legalbench master_labels run_records run_summary score_run"
-    " tasks taxonomy vocab"
-    " label_audit"
+    "bootstrap bundles classification config core cost cuad diagnostics doc_bundles embedding"
+    " equivalences experiment failure_modes field_scoring label_audit labels legalbench master_labels"
+    " profiles pruning registry run_records run_summary score_catalog score_run score_spec tasks taxonomy"
+    " vocab"
 ).split()
 
 __all__ = ["__version__", *_SUBMODULES, *_WHERE]

@@ -33,6 +33,8 @@ LIGHT = [
     "run_labels",
     "scored_run",
     "score_run",
+    "registry",
+    "pruning",
 ]
 HEAVY = (
     "pandas matplotlib openpyxl langfuse torch sentence_transformers sklearn statsmodels pyarrow joblib"
