@@ -41,6 +41,7 @@ _SUBMODULES = (
     " equivalences experiment failure_modes field_scoring label_audit labels legalbench master_labels"
     " profiles pruning registry run_records run_summary score_catalog score_run score_spec tasks taxonomy"
     " vocab"
+    " contracteval"
 ).split()
 
 __all__ = ["__version__", *_SUBMODULES, *_WHERE]
