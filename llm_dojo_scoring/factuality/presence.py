@@ -22,7 +22,7 @@ from ..lists.matching import clean_items
 from ..text import as_text, content_tokens, tokens
 
 # %% auto #0
-__all__ = ['CategoryPresence', 'find_categories', 'score_category_presence']
+__all__ = ['routed_evidence', 'CategoryPresence', 'find_categories', 'score_category_presence']
 
 # %% ../../nbs/38_factuality.presence.ipynb #7f308f40
 _REFERENCE_WORDS = frozenset(
@@ -65,11 +65,13 @@ def _name(category):
     "The name under which a category is compared."
     return canonical_category(category) or (category.strip() if isinstance(category, str) else category)
 
-
-def _routed(predicted):
-    "Evidence by category."
+# %% ../../nbs/38_factuality.presence.ipynb #e829dc4f
+def routed_evidence(
+    predicted: object,  # The model's output; anything but a table has none
+) -> dict[str, list[str]]:  # Category (the catalogue's name where it is one) to the texts quoted for it
+    "What the entries of the reasoning quote for each category. Never raises."
     by_name = {}
-    for written, texts in _entries(predicted):
+    for written, texts in _entries(predicted) if isinstance(predicted, Mapping) else ():
         if isinstance(written, str):
             by_name.setdefault(_name(written), []).extend(t for t in texts if not _is_reference(t))
     return by_name
@@ -219,7 +221,7 @@ def find_categories(
     Raises `ValueError` for expectations that are no table of tables, nothing for any `predicted`."""
     least = get_settings().field_scoring.verification_token_coverage
     given = predicted if isinstance(predicted, Mapping) else {}
-    routed, texts, rows, missed = _routed(given), {}, [], []
+    routed, texts, rows, missed = routed_evidence(given), {}, [], []
     for category, info in _expectations(presence_expectations):
         row, sought, candidates = _looked_for(category, info, given, routed, texts, least)
         rows.append(row)
