@@ -117,7 +117,9 @@ def says_nothing(
     if len(value) > _LONGEST:
         return not any(map(str.isalnum, value))
     words = " ".join(value.casefold().split()).strip("\"'`()[]{}<>*. ")
-    return words in _NOTHING or not any(map(str.isalnum, words)) or bool(_SILENT.fullmatch(words))
+    if words in _NOTHING or not any(map(str.isalnum, words)):
+        return True
+    return ("no" in words or "un" in words) and bool(_SILENT.fullmatch(words))
 
 # %% ../nbs/00_core.ipynb #7b0d984a
 def ratio(

@@ -42,7 +42,7 @@ def test_matrices_are_the_pair_scorers(items, labels):
 @settings(max_examples=60, deadline=None)
 def test_common_and_rare_words_count_alike(items, labels):
     with pytest.MonkeyPatch.context() as patch:  # the matrix product, for lists of any size
-        patch.setattr(free_text, "_LARGE", 0)
+        patch.setattr(free_text, "_DENSE", 0)
         free_text._overlaps.cache_clear()
         f1, covered = free_text_similarities(items, labels), coverage_matrix(items, labels)
     free_text._overlaps.cache_clear()

@@ -6,9 +6,9 @@
 from __future__ import annotations
 
 import re
-from collections import Counter
 from collections.abc import Sequence
 from functools import lru_cache
+from itertools import chain
 
 import numpy as np
 
@@ -129,60 +129,59 @@ def score_containment_field(
     return _coverage(p, e)[0] if verdict is None else verdict.score
 
 # %% ../../nbs/26_fields.free_text.ipynb #3afe0ffb
-_LARGE = 40_000  # pairs
+_DENSE = 200_000  # cells of the two word tables; beyond that rare words are counted one by one
 
 
-class _Numbers(dict):
-    "The next free number for each word not met before."
-
-    def __missing__(self, word):
-        self[word] = number = len(self)
-        return number
-
-
-@lru_cache(maxsize=16_384)
-def _keys(text):
-    "The distinct words of a text, and its repeats as words of their own."
-    counts = Counter(tokens(text))
-    return tuple(counts), tuple((w, k) for w, n in counts.items() if n > 1 for k in range(1, n))
+def _mentions(texts):
+    "Row, word as a number, and count of each distinct word of each text."
+    cut = list(map(tokens, texts))
+    numbers = {word: number for number, word in enumerate(dict.fromkeys(chain.from_iterable(cut)))}
+    words = np.fromiter(map(numbers.__getitem__, chain.from_iterable(cut)), dtype=np.int64)
+    rows = np.repeat(np.arange(len(cut)), list(map(len, cut)))
+    cells, counts = np.unique(rows * len(numbers) + words, return_counts=True)
+    return *np.divmod(cells, max(len(numbers), 1)), counts
 
 
-def _numbered(side, numbers):
-    keys = [_keys(text) for text in side]
-    return tuple([[numbers[w] for w in of[kind]] for of in keys] for kind in (0, 1))
+def _further(rows, words, counts):
+    "The same for the second, third ... mention of a word: each is a word of its own."
+    n = counts - 1
+    which = np.arange(n.sum()) - np.repeat(np.cumsum(n) - n, n)
+    keys = np.repeat(words, n) * counts.max(initial=1) + which
+    return np.repeat(rows, n), np.unique(keys, return_inverse=True)[1]
 
 
-def _pairs(a, b, n_words):
-    "How many numbers each row of `a` shares with each row of `b`: common ones by a product, rare ones by counting."
-    rows, columns = (np.repeat(np.arange(len(side)), [len(t) for t in side]) for side in (a, b))
-    mine, yours = (np.array([w for t in side for w in t], dtype=np.int64) for side in (a, b))
+def _shared(rows, words, shape):
+    "How many words each item shares with each label: common ones by a product, rare ones by counting."
+    n_items, n_words = shape[0], int(words.max(initial=-1)) + 1
+    first = np.searchsorted(rows, n_items)
+    (rows, mine), (columns, yours) = (rows[:first], words[:first]), (rows[first:] - n_items, words[first:])
     sizes = np.bincount(yours, minlength=n_words)
-    # a product pays for large lists only
-    common = np.flatnonzero(sizes > (len(b) // 16 if len(a) * len(b) > _LARGE else len(yours)))
+    common = np.flatnonzero(sizes > (shape[1] // 16 if sum(shape) * n_words > _DENSE else 0))
     place = np.full(n_words, -1)
     place[common] = np.arange(len(common))
-    dense = [np.zeros((len(side), len(common)), dtype=np.float32) for side in (a, b)]
-    for grid, at, words in zip(dense, (rows, columns), (mine, yours), strict=True):
+    dense = [np.zeros((n, len(common)), dtype=np.float32) for n in shape]
+    for table, at, words in zip(dense, (rows, columns), (mine, yours), strict=True):
         known = place[words] >= 0
-        grid[at[known], place[words[known]]] = 1
+        table[at[known], place[words[known]]] = 1
     shared = (dense[0] @ dense[1].T).astype(float)
-    rare = place[mine] < 0
+    rare = (place[mine] < 0) & (sizes[mine] > 0)
+    if not rare.any():
+        return shared
     rows, mine, order = rows[rare], mine[rare], np.argsort(yours, kind="stable")
     n, starts = sizes[mine], np.cumsum(sizes) - sizes
     within = np.arange(n.sum()) - np.repeat(np.cumsum(n) - n, n)
-    cells = np.repeat(rows, n) * len(b) + columns[order][np.repeat(starts[mine], n) + within]
-    return shared + np.bincount(cells, minlength=shared.size).reshape(shared.shape)
+    cells = np.repeat(rows, n) * shape[1] + columns[order][np.repeat(starts[mine], n) + within]
+    return shared + np.bincount(cells, minlength=shared.size).reshape(shape)
 
 
 @lru_cache(maxsize=8)
 def _overlaps(items, labels):
-    "Shared words of each item with each label, repeats counted, and distinct ones: two n x m arrays."
-    numbers = _Numbers()
-    (a, a_again), (b, b_again) = _numbered(items, numbers), _numbered(labels, numbers)
-    distinct = _pairs(a, b, len(numbers))
-    if not any(a_again) or not any(b_again):  # no word repeats on both sides
-        return distinct, distinct
-    return distinct + _pairs(a_again, b_again, len(numbers)), distinct
+    "Shared words of each item with each label, repeats counted, and distinct ones; then the distinct words of each label."
+    shape = len(items), len(labels)
+    rows, words, counts = _mentions(items + labels)
+    distinct = _shared(rows, words, shape)
+    n_distinct = np.bincount(rows, minlength=sum(shape))[shape[0] :]
+    return distinct + _shared(*_further(rows, words, counts), shape), distinct, n_distinct
 
 # %% ../../nbs/26_fields.free_text.ipynb #4bfcbf90
 def free_text_similarities(
@@ -194,8 +193,8 @@ def free_text_similarities(
     p, e = [as_text(i) for i in items], [as_text(j) for j in labels]
     if not p or not e:
         return np.zeros((len(p), len(e)))
-    shared, _ = _overlaps(tuple(p), tuple(e))
-    sizes = [np.array([sum(map(len, _keys(t))) for t in side], dtype=float) for side in (p, e)]
+    shared, *_ = _overlaps(tuple(p), tuple(e))
+    sizes = [np.array([len(tokens(t)) for t in side], dtype=float) for side in (p, e)]
     precision = shared / np.maximum(sizes[0], 1)[:, None]
     recall = shared / np.maximum(sizes[1], 1)[None, :]
     grid = 2 * precision * recall / np.where(shared > 0, precision + recall, 1)
@@ -212,4 +211,5 @@ def coverage_matrix(
     if not len(items) or not len(labels):
         return np.zeros((len(items), len(labels)))
     p, e = (tuple(map(as_text, side)) for side in (items, labels))
-    return _overlaps(p, e)[1] / np.maximum([len(_keys(t)[0]) for t in e], 1)[None, :]
+    _, shared, n_words = _overlaps(p, e)
+    return shared / np.maximum(n_words, 1)[None, :]

@@ -94,6 +94,7 @@ _SIGNS = {w: str(n) for row in (_CARDINALS, _ORDINALS, _ROMAN) for n, w in enume
 _NUMBER = re.compile(r"0*(\d{1,18})(?:st|nd|rd|th)?")
 
 
+@lru_cache(maxsize=16_384)
 def _sign(word):
     "What a word numbers or letters a thing with, or `None`. The s of a possessive is no sign."
     number = _NUMBER.fullmatch(word)
@@ -122,6 +123,9 @@ _LOOKALIKE = str.maketrans("015i", "olsl")
 
 def _rejoined(words, wanted):
     "Words, with each row of two to four that spells a wanted word made that word."
+    letters = "".join(words)
+    if not any(word in letters for word in wanted):
+        return words
     out, i = [], 0
     while i < len(words):
         for n in (4, 3, 2):

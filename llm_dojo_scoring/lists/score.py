@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from functools import lru_cache
 from html import escape
 
 import numpy as np
@@ -27,6 +28,7 @@ from ..text import fold, tokens
 __all__ = ['distinct_labels', 'ListMatch', 'match_list', 'EntityListScore', 'score_entity_list']
 
 # %% ../../nbs/32_lists.score.ipynb #86dd93d8
+@lru_cache(maxsize=4096)
 def _words(label):
     return " ".join(tokens(label)) or fold(label)
 
