@@ -37,7 +37,7 @@ _NAMES = {
 }
 _WHERE = {name: module for module, names in _NAMES.items() for name in names.split()}
 _SUBMODULES = (
-    "bootstrap bundles classification config core cost cuad diagnostics doc_bundles embedding"
+    "io bootstrap bundles classification config core cost cuad diagnostics doc_bundles embedding"
     " equivalences experiment failure_modes field_scoring label_audit labels legalbench master_labels"
     " profiles pruning registry run_records run_summary score_catalog score_run score_spec tasks taxonomy"
     " vocab"
