@@ -21,6 +21,7 @@ _NAMES = {
     "config": "Settings clear_settings_cache configure get_settings load_settings settings",
     "cost": "estimate_cost tokens_summary",
     "doc_bundles": "DOC_TYPES DOC_TYPE_BUNDLES get_doc_bundle list_doc_types validate_doc_bundle",
+    "emitter": "Emitter get_emitter LangfuseSink LocalManifestSink reset_default_emitter ScoreRecord",
     "equivalences": "equivalent_doc_subclasses equivalent_subtypes normalize_doc_subclass normalize_subtype",
     "extraction.explain": "explain_extraction explain_field",
     "extraction.score": "ExtractionScoreResult score_extraction",
@@ -42,6 +43,7 @@ _SUBMODULES = (
     " profiles pruning registry run_records run_summary score_catalog score_run score_spec tasks taxonomy"
     " vocab"
     " contracteval"
+    " emitter"
 ).split()
 
 __all__ = ["__version__", *_SUBMODULES, *_WHERE]

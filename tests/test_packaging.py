@@ -10,7 +10,7 @@ from packaging.requirements import Requirement
 import llm_dojo_scoring
 
 ROOT = Path(__file__).resolve().parents[1]
-EXTRAS = {"embeddings", "embed", "parquet", "dev", "docs", "all"}
+EXTRAS = {"embeddings", "embed", "parquet", "langfuse", "phoenix", "mlflow", "dev", "docs", "all"}
 
 
 def test_metadata_is_settings_ini(monkeypatch):
