@@ -12,6 +12,7 @@ import unicodedata
 from collections import OrderedDict
 from collections.abc import Sequence
 from functools import cached_property, lru_cache
+from itertools import chain
 from typing import NamedTuple
 
 import numpy as np
@@ -313,12 +314,13 @@ class Document(_Stated):
         """Share of each item's distinct content words that stand anywhere in the document.
 
         The same numbers as `text.token_coverage` gives for the content words, and the same for any order of items."""
-        numbers = [_item_numbers(item) for item in items]
-        inside = self._knows(np.concatenate([*numbers, np.empty(0, np.uint64)]))
-        counts = np.concatenate([[0], inside.cumsum()])
-        edges = np.cumsum([0, *map(len, numbers)])
+        words = [content_tokens(item) - STOPWORDS for item in items]
+        numbers = _words(_encoded(" ".join(chain.from_iterable(words)))).numbers
+        counts = np.concatenate([[0], self._knows(numbers).cumsum()])
+        sizes = list(map(len, words))
+        edges = np.cumsum([0, *sizes])
         found = (counts[edges[1:]] - counts[edges[:-1]]).tolist()
-        return [n / size.size if size.size else None for n, size in zip(found, numbers, strict=True)]
+        return [n / size if size else None for n, size in zip(found, sizes, strict=True)]
 
     def coverage(
         self,
