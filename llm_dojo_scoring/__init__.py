@@ -44,6 +44,7 @@ _SUBMODULES = (
     " vocab"
     " contracteval"
     " emitter"
+    " monte_carlo"
 ).split()
 
 __all__ = ["__version__", *_SUBMODULES, *_WHERE]

@@ -23,7 +23,11 @@ FACADES = {
         *("fields.free_text", "lists.matching", "lists.partial_gt", "lists.score", "fields.dispatch"),
         *("factuality.grounding", "factuality.audit", "factuality.spans", "factuality.presence"),
         *("extraction.score", "field_settings"),
-    ]
+    ],
+    "monte_carlo": [
+        *("mc.distributions", "mc.traces", "mc.corpus", "mc.resamples", "mc.committee", "mc.escalation"),
+        *("mc.ablation", "mc.selection", "mc.reliability", "mc.exemplars", "mc.figures"),
+    ],
 }
 LIGHT = [
     "field_scoring",
@@ -35,6 +39,7 @@ LIGHT = [
     "score_run",
     "registry",
     "pruning",
+    "monte_carlo",
 ]
 HEAVY = (
     "pandas matplotlib openpyxl langfuse torch sentence_transformers sklearn statsmodels pyarrow joblib"

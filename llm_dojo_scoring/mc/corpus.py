@@ -85,7 +85,7 @@ def load_observations(
     """Gather the answers to each document, in the order of the corpus.
 
     `observations` counts the labels given. `near_miss`: at least half of the traces name a label they did not give;
-    `uncertainty`: at least half hedge. A document without an answer is absent. Rows without truth or document are
+    `uncertainty`: one of them hedges. A document without an answer is absent. Rows without truth or document are
     left out; of two truths the first stands. Source: Scoring & Metrics Reference, section 14."""
     check_votes(votes)
     if signals not in ("blind", "published"):
@@ -102,11 +102,10 @@ def load_observations(
         doc["confidences"] += finite([row.get("confidence")])
         doc["near_miss"].append(_near_miss(row, predicted, doc["expected"], labels, signals))
         doc["uncertainty"].append(uncertainty_phrases(row.get("reasoning"), **hedge))
-    share = 0 if signals == "published" else 0.5
     for doc in docs.values():
-        for signal in ("near_miss", "uncertainty"):
-            fired = sum(doc[signal])
-            doc[signal] = fired > 0 and fired >= share * len(doc["reasoning"])
+        needed = 1 if signals == "published" else len(doc["near_miss"]) / 2
+        doc["near_miss"] = sum(doc["near_miss"]) >= needed
+        doc["uncertainty"] = any(doc["uncertainty"])
     return docs
 
 # %% ../../nbs/53b_mc.corpus.ipynb #8f7b3439

@@ -17,7 +17,7 @@ from llm_dojo_scoring.resampling import (
     check_resampling,
     clean_scores,
     index_blocks,
-    percentile_bounds,
+    order_statistic,
     resampled_sums,
 )
 
@@ -32,18 +32,19 @@ Bounds = Literal["rounded", "truncated"]
 def _interval(samples, bounds):
     "The 95 % bounds of sorted samples."
     if bounds == "rounded":
-        return percentile_bounds(samples, DEFAULT_ALPHA)
+        return tuple(order_statistic(samples, q) for q in (DEFAULT_ALPHA / 2, 1 - DEFAULT_ALPHA / 2))
     if bounds != "truncated":
         refuse("bounds", 'one of "rounded", "truncated"', bounds)
     last = len(samples) - 1
     return tuple(float(samples[min(last, int(q * len(samples)))]) for q in (0.025, 0.975))
 
 
-def _record(estimate, samples, bounds):
+def _record(estimate, samples, bounds, kept=True):
     "The tabled keys of a resampled statistic."
     lo, hi = _interval(samples, bounds)
     spread = float(np.std(samples, ddof=1)) if len(samples) > 1 else None
-    return {"estimate": estimate, "ci_lo": lo, "ci_hi": hi, "std": spread, "samples": samples.tolist()}
+    record = {"estimate": estimate, "ci_lo": lo, "ci_hi": hi, "std": spread}
+    return record | ({"samples": samples.tolist()} if kept else {})
 
 
 _UNDEFINED = {"ci_lo": None, "ci_hi": None, "std": None}
@@ -75,11 +76,12 @@ def bootstrap(
 _TIE = 1e-12  # a mean of differences this close to 0 is a tie
 
 
-def _paired(deltas, sums, bounds):
+def _paired(deltas, sums, bounds, samples):
     "The record of one pair from the sums of its resamples."
     means = np.sort(sums) / len(deltas)
-    ahead, level = float((means > _TIE).mean()), float((np.abs(means) <= _TIE).mean())
-    record = _record(float(deltas.mean()), means, bounds)
+    first, last = (int(np.searchsorted(means, tie, side)) for tie, side in ((-_TIE, "left"), (_TIE, "right")))
+    ahead, level = (len(means) - last) / len(means), (last - first) / len(means)
+    record = _record(float(deltas.mean()), means, bounds, samples)
     return {
         **record,
         "mean": record["estimate"],
@@ -90,10 +92,11 @@ def _paired(deltas, sums, bounds):
     }
 
 
-def _too_few(deltas):
+def _too_few(deltas, samples):
     estimate = float(deltas[0]) if len(deltas) else None
     chances = {"p_win": None, "p_tie": None, "p_win_strict": None}
-    return {"estimate": estimate, **_UNDEFINED, "samples": [], "mean": estimate, **chances, "n": len(deltas)}
+    empty = {"samples": []} if samples else {}
+    return {"estimate": estimate, **_UNDEFINED, **empty, "mean": estimate, **chances, "n": len(deltas)}
 
 # %% ../../nbs/53c_mc.resamples.ipynb #b3d2efbe
 def paired_delta_bootstraps(
@@ -102,6 +105,7 @@ def paired_delta_bootstraps(
     seed: int | str = DEFAULT_SEED,  # Seed of the draws
     *,
     bounds: Bounds = "rounded",  # "truncated": the order statistics of the published tables
+    samples: bool = True,  # Keep the resampled means?
 ) -> list[dict]:  # One record per pair, as `paired_delta_bootstrap` gives it
     """Paired bootstrap of many pairs; pairs over equally many documents share one product.
 
@@ -117,7 +121,8 @@ def paired_delta_bootstraps(
         if n >= 2:
             sums = resampled_sums(np.stack([columns[at] for at in places], axis=1), n_boot, seed=seed)
         for i, at in enumerate(places):
-            records[at] = _too_few(columns[at]) if sums is None else _paired(columns[at], sums[:, i], bounds)
+            given = (columns[at],) if sums is None else (columns[at], sums[:, i], bounds)
+            records[at] = (_too_few if sums is None else _paired)(*given, samples)
     return records
 
 

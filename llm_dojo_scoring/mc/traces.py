@@ -15,7 +15,7 @@ from ..vocab import CONTRACT_SUBTYPE_KEYS, CONTRACT_SUBTYPE_LABELS, DOC_CLASS_KE
 
 # %% auto #0
 __all__ = ['UNCERTAINTY_PHRASES', 'Match', 'uncertainty_phrases', 'task_label_vocabulary', 'decoy_variants', 'decoy_mentioned',
-           'reasoning_mentions_label', 'other_labels_named']
+           'reasoning_mentions_label', 'labels_named', 'other_labels_named']
 
 # %% ../../nbs/53a_mc.traces.ipynb #b029a270
 UNCERTAINTY_PHRASES = (
@@ -88,19 +88,27 @@ def task_label_vocabulary(
 _WORD = re.compile(r"[^\W_]+")
 
 
-@lru_cache(maxsize=4096)
-def _spaced(text):
+def _words(text):
     "Lower case, runs of letters and digits with one space between and around."
     return f" {' '.join(_WORD.findall(text.lower()))} "
+
+
+_spaced = lru_cache(maxsize=4096)(_words)  # for labels, which are few
 
 
 def _names(reasoning, phrase, match):
     if not isinstance(reasoning, str) or not isinstance(phrase, str) or not phrase.strip():
         return False
-    whole, part = _spaced(reasoning), _spaced(phrase)
+    whole, part = _words(reasoning), _spaced(phrase)
     if part == "  ":
         return False
     return part.strip() in whole if match == "substring" else part in whole
+
+
+@lru_cache(maxsize=64)
+def _ways(valid):
+    "Each label with its key and its human name, as words."
+    return tuple((v, *map(_spaced, (decoy_variants(v) * 2)[:2])) for v in valid)
 
 # %% ../../nbs/53a_mc.traces.ipynb #17854cf4
 def decoy_variants(
@@ -133,6 +141,24 @@ def reasoning_mentions_label(
     return any(decoy_mentioned(reasoning, variant, match=match) for variant in decoy_variants(label))
 
 
+def labels_named(
+    reasoning: str | None,  # A reasoning trace
+    labels: Iterable[str],  # Label keys
+    *,
+    match: Match = "word",  # "substring": also inside other words
+) -> tuple[str, ...]:  # Those the trace names, in the order of `labels`
+    "The labels that a trace names, by key or human name; the trace is read once for all of them."
+    _check_match(match)
+    if not isinstance(reasoning, str):
+        return ()
+    whole, ways = _words(reasoning), _ways(tuple(labels))
+    if match == "substring":
+        return tuple(
+            v for v, key, name in ways if key.strip() and (key.strip() in whole or name.strip() in whole)
+        )
+    return tuple(v for v, key, name in ways if key.strip() and (key in whole or name in whole))
+
+
 def other_labels_named(
     reasoning: str | None,  # A reasoning trace
     predicted: object,  # The label that the trace gives in the end
@@ -142,5 +168,4 @@ def other_labels_named(
 
     A label whose words lie inside those of the answer is no near miss. Nothing named gives `()`."""
     answer = _spaced(predicted) if isinstance(predicted, str) else ""
-    others = (v for v in valid if v != predicted and _spaced(v) not in answer)
-    return tuple(v for v in others if reasoning_mentions_label(reasoning, v))
+    return tuple(v for v in labels_named(reasoning, valid) if v != predicted and _spaced(v) not in answer)
