@@ -24,6 +24,10 @@ __all__ = ['Stated', 'look_up']
 # %% ../nbs/34a_stated.ipynb #3ce8450b
 _YEARS_IN_WORDS: WeakKeyDictionary[Document, list] = WeakKeyDictionary()
 _BEFORE, _BEHIND = 200, 60  # characters around a year in which the rest of its date stands
+_SHORT, _MANY = (
+    1_000,
+    100,
+)  # characters, and places of a year: a shorter document, or one with more, is read whole
 _FIGURES = str.maketrans("oOlI", "0011")
 _LETTERS_FOR = {"0": "oO", "1": "lI"}  # as a scanner reads them
 _MONTHS = "jan|feb|mar|apr|may|jun|ju[l1]|aug|sep|[o0]ct|n[o0]v|dec"
@@ -72,11 +76,16 @@ def _dates_near(date, document):
     text = document.text
     if document not in _YEARS_IN_WORDS:
         _YEARS_IN_WORDS[document] = list(_years_in_words(text))
-    for end in sorted({*_years_in_figures(date.year, text), *_YEARS_IN_WORDS[document]}):
+    ends = sorted({*_years_in_figures(date.year, text), *_YEARS_IN_WORDS[document]})
+    if len(ends) > _MANY:
+        yield from document.dates
+        return
+    for end in ends:
         start = max(0, end - _BEFORE)
         start = start and text.find(" ", start, end) + 1
-        for value in find_dates(text[start : end + _BEHIND]):
-            yield replace(value, start=value.start + start, end=value.end + start)
+        # Some forms are dates only as a whole text, and a piece with a mark before it is none.
+        for value in find_dates(";" + text[start : end + _BEHIND]):
+            yield replace(value, start=value.start + start - 1, end=value.end + start - 1)
 
 # %% ../nbs/34a_stated.ipynb #4aa4747b
 def _is_part(date, value):
@@ -89,7 +98,8 @@ def _find_date(item, document):
     stated = find_dates(item)
     if not stated:
         return None
-    all_read = "dates" in vars(document) or "年" in document.text or "년" in document.text
+    text = document.text
+    all_read = "dates" in vars(document) or len(text) < _SHORT or "年" in text or "년" in text
     places = []
     for date in [v for v in stated if v.date] or stated:
         near = document.dates if all_read else _dates_near(date, document)

@@ -35,6 +35,14 @@ def test_a_date_in_any_form_is_found_where_its_year_stands(form, before):
             assert found.start == next(v.start for v in find_dates(text) if v.date == date)
 
 
+@pytest.mark.parametrize(
+    "text, true", [("12.12.05", True), ("x" + " " * 2000 + "12.12.05" + " " * 2000 + "y", False)]
+)
+def test_a_form_that_is_a_date_only_as_a_whole_text(text, true):
+    assert bool(find_dates(text)) == true
+    assert look_up("12 December 2005", Document(text), "date").true == true
+
+
 @pytest.mark.parametrize("year", ["1999", "1900", "2000", "2011", "2010", "2001", "1911"])
 def test_every_year_is_found_whatever_its_digits(year):
     for form in (f"May 5, {year}", f"5/5/{year}", f"{year}-05-05", f"May, {year}", year):

@@ -13,12 +13,11 @@ from dataclasses import dataclass
 from functools import lru_cache
 
 from ..core import is_null, refuse
-from .date_grammar import lower_form, read_dates
-from .date_places import first_reading
+from .date_grammar import read_dates
 from ..values import Candidates, Value
 
 # %% auto #0
-__all__ = ['DateValue', 'find_dates', 'find_date', 'full_dates', 'partial_dates', 'parse_date', 'select_date']
+__all__ = ['DateValue', 'find_dates', 'full_dates', 'partial_dates', 'parse_date', 'select_date']
 
 # %% ../../nbs/23_fields.dates.ipynb #6c235328
 @dataclass(frozen=True)
@@ -99,30 +98,6 @@ def find_dates(
     text = dt.date(value.year, value.month, value.day).isoformat()
     one = DateValue(text, 0, len(text), ("a date already",), value.year, value.month, value.day)
     return Candidates((one,), text)
-
-# %% ../../nbs/23_fields.dates.ipynb #4b0a91ef
-@lru_cache(maxsize=4)
-def _seen(text):
-    "The lower form of a long text's visible characters, and where the hidden ones stand."
-    return lower_form(_visible(text)), _hidden(text)
-
-# %% ../../nbs/23_fields.dates.ipynb #f9394709
-def find_date(
-    text: str,  # Text to search
-    year: int,  # Four digits
-    month: int | None = None,  # 1 to 12; `None` takes any
-    day: int | None = None,  # `None` takes any
-) -> DateValue | None:  # The first date of `find_dates(text)` that states these parts, or `None`
-    """Find one date in a text.
-
-    In a contract this is far quicker than `find_dates`, since it reads only where that year is written. Never raises
-    for any text."""
-    if len(text) <= _SHORT:
-        parts = {"year": year} | ({"month": month} if month else {}) | ({"day": day} if day else {})
-        return next((v for v in find_dates(text) if all(getattr(v, k) == p for k, p in parts.items())), None)
-    low, hidden = _seen(text)
-    reading = first_reading(low, year, month, day)
-    return reading and _moved(reading._replace(start=reading.start - 1, end=reading.end - 1), hidden, text)
 
 # %% ../../nbs/23_fields.dates.ipynb #4dc9cdf1
 def full_dates(
