@@ -18,6 +18,7 @@ _NAMES = {
         " legalbench_score maud_docclass_score maud_question_score multiclass_score score_task"
     ),
     "bootstrap": "bootstrap_ci delta_significance wilson_ci",
+    "comparison": "compare_prompts compare_runs",
     "config": "Settings clear_settings_cache configure get_settings load_settings settings",
     "cost": "estimate_cost tokens_summary",
     "doc_bundles": "DOC_TYPES DOC_TYPE_BUNDLES get_doc_bundle list_doc_types validate_doc_bundle",
@@ -45,6 +46,7 @@ _SUBMODULES = (
     " contracteval"
     " emitter"
     " monte_carlo"
+    " comparison"
 ).split()
 
 __all__ = ["__version__", *_SUBMODULES, *_WHERE]

@@ -13,6 +13,7 @@ from typing import Literal
 import numpy as np
 
 from .core import check_aligned, refuse, rounded
+from .headlines import at_path, headline_of, headline_path, headline_rows
 from llm_dojo_scoring.intervals import (
     Interval,
     bca_bounds,
@@ -318,36 +319,6 @@ def paired_difference(
     return PairedDifference(interval, float(ahead + level / 2), float(level), float(ahead), p)
 
 # %% ../nbs/50_bootstrap.ipynb #c2de9cd4
-# task: headline under `scores`, and the same score in a row of `results`
-_HEADLINES = {
-    "contract_entity_extraction": ("overall_extraction_score", "overall_score"),
-    "chained_sorter_extractor": ("extractor.overall_extraction_score", "extractor_scores.overall_score"),
-    "subtype_classification": ("sorter.subtype_accuracy", "sorter.subtype_ok"),
-    "docclass_classification": ("doc_type_accuracy", "sorter.doc_type_ok"),
-    "sorter_classification": ("exact_match", "correct"),
-    "task_classification": ("exact_match", "correct"),
-    "legalbench_binary_answer": ("accuracy", "correct"),
-    "legalbench_multiclass_classification": ("accuracy", "correct"),
-}
-
-
-def _at(record, path):
-    for key in path.split("."):
-        record = record.get(key) if isinstance(record, Mapping) else None
-    return record
-
-
-def _row_scores(record, path, failed):
-    "Scores of the rows; a failed row is left out, or 0."
-    scores = []
-    for row in record.get("results") or ():
-        if isinstance(row, Mapping) and row.get("status") in ("ok", "completed", None):
-            scores.append(_at(row, path))
-        elif failed == "miss":
-            scores.append(0.0)
-    return scores
-
-# %% ../nbs/50_bootstrap.ipynb #65e96505
 def record_ci(
     record: Mapping,  # A stored run: `task`, `scores`, and if there are any, `results` and `n_rows`
     *,
@@ -363,18 +334,18 @@ def record_ci(
         refuse("record", "a stored run, as a mapping", record)
     if failed not in ("left_out", "miss"):
         refuse("failed", 'one of "left_out", "miss"', failed)
-    headline, row_score = _HEADLINES.get(record.get("task"), (None, None))
+    headline, _ = headline_path(record.get("task"))
     if headline is None:
         return None
     scores = record.get("scores") or {}
-    stored = _at(scores, f"{headline}_ci") or _at(scores, "headline_ci")
+    stored = at_path(scores, f"{headline}_ci") or at_path(scores, "headline_ci")
     if isinstance(stored, Mapping) and failed == "left_out":
         return {**stored, "source": "stored"}
-    made = bootstrap_ci(_row_scores(record, row_score, failed))
+    made = bootstrap_ci(headline_rows(record, failed))
     if made is not None:
         return {**made, "source": "results-bootstrap"}
-    value = _at(scores, headline)
-    if isinstance(value, bool) or not isinstance(value, (int, float)) or not 0 <= value <= 1:
+    value = headline_of(record)
+    if value is None or not 0 <= value <= 1:
         return None
     made = wilson_ci(value, record.get("n_rows"))
     return None if made is None else {**made, "source": "wilson"}

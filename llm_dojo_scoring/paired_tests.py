@@ -71,6 +71,8 @@ def tango_bounds(
             above = _tango_score(middle, lost, gained, n) > target
             low, high = np.where(above, middle, low), np.where(above, high, middle)
         found.append((low + high) / 2)
+    seen = (gained - lost) / n
+    found = np.minimum(found[0], seen), np.maximum(found[1], seen)  # what was seen is inside, to the last bit
     return tuple(float(b) if b.ndim == 0 else b for b in found)
 
 # %% ../nbs/50f_paired_tests.ipynb #fa86e3ef
