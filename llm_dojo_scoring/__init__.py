@@ -39,14 +39,10 @@ _NAMES = {
 }
 _WHERE = {name: module for module, names in _NAMES.items() for name in names.split()}
 _SUBMODULES = (
-    "io bootstrap bundles classification config core cost cuad diagnostics doc_bundles embedding"
-    " equivalences experiment failure_modes field_scoring label_audit labels legalbench master_labels"
-    " profiles pruning registry run_records run_summary score_catalog score_run score_spec tasks taxonomy"
-    " vocab"
-    " contracteval"
-    " emitter"
-    " monte_carlo"
-    " comparison"
+    "bootstrap bundles classification comparison config contracteval core cost cuad diagnostics"
+    " doc_bundles embedding emitter equivalences error_analysis experiment failure_modes field_scoring"
+    " interpret io label_audit labels legalbench master_labels monte_carlo profiles pruning registry"
+    " run_records run_summary score_catalog score_run score_spec tasks taxonomy vocab"
 ).split()
 
 __all__ = ["__version__", *_SUBMODULES, *_WHERE]
