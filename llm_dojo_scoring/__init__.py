@@ -29,6 +29,8 @@ _NAMES = {
     "fields.dispatch": "score_field",
     "label_audit": "audit_labels",
     "labels": "normalize_label",
+    "misses": "attribute_misses recovery_check",
+    "rescore": "moved_scores rescore_manifest",
     "lists.score": "EntityListScore score_entity_list",
     "profiles": "AgentProfile get_profile list_profiles load_profiles",
     "pruning": "DEFAULT_DASHBOARD_TIER dashboard_metrics headline_metrics prune_metrics prune_records",
@@ -40,9 +42,10 @@ _NAMES = {
 _WHERE = {name: module for module, names in _NAMES.items() for name in names.split()}
 _SUBMODULES = (
     "bootstrap bundles classification comparison config contracteval core cost cuad diagnostics"
-    " doc_bundles embedding emitter equivalences error_analysis experiment failure_modes field_scoring"
-    " interpret io label_audit labels legalbench master_labels monte_carlo profiles pruning registry"
-    " run_records run_summary score_catalog score_run score_spec tasks taxonomy vocab"
+    " doc_bundles embedding emitter equivalences error_analysis experiment failure_modes"
+    " field_scoring interpret io label_audit labels legalbench master_labels misses monte_carlo"
+    " profiles pruning registry rescore run_records run_summary score_catalog score_run score_spec"
+    " tasks taxonomy vocab"
 ).split()
 
 __all__ = ["__version__", *_SUBMODULES, *_WHERE]

@@ -12,12 +12,12 @@ from html import escape
 from pathlib import Path
 
 from .label_checks import KINDS, Suspect, check_row
-from .master_table import join_key, master_row, read_master_csv
+from .master_table import MasterRow, join_key, master_row, read_master_csv
 from .run_files import BadInput
 from .run_labels import Documents
 
 # %% auto #0
-__all__ = ['LabelAudit', 'audit_labels']
+__all__ = ['LabelAudit', 'table_rows', 'audit_labels']
 
 # %% ../nbs/47e_label_audit.ipynb #7701319f
 _WEIGHTS = ("contradiction", "oddity", "gap")
@@ -103,8 +103,10 @@ class LabelAudit:
         return _html(self)
 
 # %% ../nbs/47e_label_audit.ipynb #ea4ff5fd
-def _rows(table):
-    "The rows of a table, from a file or as they are."
+def table_rows(
+    table: object,  # CUAD's table: a CSV file (also gzip), a frame, or rows
+) -> list[MasterRow]:  # Its rows
+    "The rows of a table of labels. Raises `BadInput` for one that cannot be read."
     if isinstance(table, (str, Path)):
         try:
             return read_master_csv(table)
@@ -128,7 +130,7 @@ def audit_labels(
 
     Raises `BadInput` for a file or a folder that cannot be read, before anything is checked. A text that cannot be
     read leaves its contract's clauses unchecked."""
-    rows, texts = _rows(table), Documents(documents)
+    rows, texts = table_rows(table), Documents(documents)
     suspects, asked, n_documents = [], Counter(), 0
     for row in rows:
         text, _ = texts.read(join_key(row.filename))

@@ -7,6 +7,9 @@ from hypothesis import strategies as st
 from llm_dojo_scoring.clause_shapes import CLAUSE_SHAPES, clause_shapes
 from llm_dojo_scoring.families import count_families, families, family_decomposition
 from llm_dojo_scoring.lists.score import match_list
+from llm_dojo_scoring.misses import attribute_misses, plot_misses, recovery_check
+from llm_dojo_scoring.run_files import BadInput
+from llm_dojo_scoring.span_outcomes import OUTCOMES, document_outcomes
 from llm_dojo_scoring.unmatched import containment_test, nearest_items, unmatched_spans
 
 WORDS = st.sampled_from(
@@ -155,3 +158,96 @@ def test_shapes_need_their_words_whole_and_in_one_sentence():
     assert clause_shapes("Auditors like it.")[0].category == "Audit Rights"
     assert clause_shapes("plaudits for everybody") == ()
     assert clause_shapes("AUDIT\nrights")[0].words == "audit"
+
+
+LABELS = {
+    "a.txt": {"key_obligations": ["Buyer may audit the books.", "Seller shall pay the tax."]},
+    "b.txt": {
+        "key_obligations": ["Seller shall insure the goods."],
+        "termination_clauses": ["Either may terminate."],
+    },
+    "c.txt": {"key_obligations": ["Buyer shall keep secrets."]},
+}
+
+
+def rows(**items):
+    "One row a document: its items, or `None` for a call that failed."
+    return [
+        {
+            "filename": f"{k}.txt",
+            "status": "error" if v is None else "completed",
+            "predicted": v and {"key_obligations": v},
+        }
+        for k, v in items.items()
+    ]
+
+
+@given(ANY, st.lists(CLAUSE, max_size=4))
+def test_every_label_has_one_outcome(predicted, spans):
+    found = document_outcomes({"key_obligations": predicted}, {"key_obligations": spans}, embedding=False)
+    assert [o.span for o in found] == spans
+    assert all(o.outcome in OUTCOMES and o.missed == (o.outcome not in ("found", "inside")) for o in found)
+    left = unmatched_spans(spans, predicted, embedding=False)
+    assert [o.span for o in found if o.missed] == [u.span for u in left]
+
+
+def test_counts_add_up_and_failed_calls_blame_no_prompt():
+    report = attribute_misses(rows(a=["Buyer may audit the books"], b=None, z=["x"], c=[]), LABELS)
+    assert (report.n_documents, report.n_failed, report.n_failed_spans) == (3, 1, 2)
+    assert (report.n_spans, report.n_unmatched, report.unlabelled) == (3, 2, ("z.txt",))
+    assert sum(r["labelled"] for r in report.by_family()) == report.n_spans
+    assert sum(r["missed"] for r in report.by_family()) == report.n_unmatched
+    assert report.boundary_share == 0.0 and len(report.frame()) == 5
+    assert report.as_dict()["counts"] == {"found": 1, "inside": 0, "boundary": 0, "omission": 2, "failed": 2}
+
+
+def test_a_repeated_row_is_counted_once():
+    twice = rows(a=["Buyer may audit the books"]) + rows(a=[])
+    assert attribute_misses(twice, LABELS).counts["found"] == 1
+    assert attribute_misses(twice, LABELS).unlabelled == ("a.txt",)
+
+
+def test_recovery_knows_the_four_states_and_swaps():
+    before = rows(a=["Buyer may audit the books"], b=["Seller shall insure the goods"], c=[])
+    after = rows(a=["Seller shall pay the tax"], b=["Seller shall insure the goods"], c=[])
+    change = recovery_check(before, after, LABELS)
+    assert (
+        change.counts == {"kept": 1, "recovered": 1, "regressed": 1, "still_missing": 2} and change.net == 0
+    )
+    back = recovery_check(after, before, LABELS)
+    assert back.counts["recovered"] == change.counts["regressed"]
+    assert [s for s, *_ in change.spans] == [
+        "regressed",
+        "recovered",
+        "kept",
+        "still_missing",
+        "still_missing",
+    ]
+    assert change.difference.interval.n == 3 and change.difference.interval.value == 0
+
+
+def test_recovery_leaves_out_what_one_run_lacks_and_names_it():
+    change = recovery_check(
+        rows(a=["x"], b=None, c=[]), rows(a=["x"], b=["Seller shall insure the goods"]), LABELS
+    )
+    assert change.n_documents == 1 and set(change.left_out) == {"b.txt", "c.txt"}
+    assert change.difference is None and "undefined" in change._repr_html_()
+    other = {**LABELS, "a.txt": {"key_obligations": ["Another clause."]}}
+    with pytest.raises(ValueError, match="same labels"):
+        recovery_check(attribute_misses(rows(a=[]), LABELS), attribute_misses(rows(a=[]), other))
+
+
+def test_what_is_shown_is_escaped_and_drawn():
+    labels = {"a.txt": {"key_obligations": ["<b>Buyer</b> may audit."]}}
+    report = attribute_misses(rows(a=["x"]), labels, rules={"<i>": "audit"})
+    assert "&lt;i&gt;" in report._repr_html_() and "<i>" not in report._repr_html_()
+    for found in (report, recovery_check(report, report), attribute_misses(rows(a=["x"]), {"a.txt": {}})):
+        assert plot_misses(found).axes[0].get_xlabel() == "labelled clauses"
+
+
+def test_bad_inputs_are_refused():
+    for bad in ({"threshold": -1}, {"coverage": 2}, {"fields": ["key_obligations"], "rules": ["x"]}):
+        with pytest.raises((ValueError, TypeError)):
+            attribute_misses(rows(a=["x"]), LABELS, **bad)
+    with pytest.raises(BadInput):
+        attribute_misses("no/such.jsonl", LABELS)

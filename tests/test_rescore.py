@@ -1,0 +1,233 @@
+"""Rescoring: the same scorer for old and new runs, and exactly the scores that moved."""
+
+import json
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from typer.testing import CliRunner
+
+from llm_dojo_scoring.config import settings
+from llm_dojo_scoring.extraction.row import extraction_row
+from llm_dojo_scoring.rescore import manifest_version, moved_scores, rescore, rescore_manifest
+from llm_dojo_scoring.rescore_command import app
+from llm_dojo_scoring.run_files import BadInput
+from llm_dojo_scoring.score_run import checked_field_types
+
+TYPES = checked_field_types()
+VALUE = st.none() | st.sampled_from(
+    ["Utah", "State of Utah", "March 3, 2024", "3/4/24", "$5", "$5 million", ""]
+)
+FIELDS = st.dictionaries(
+    st.sampled_from(["governing_law", "effective_date", "contract_value", "document_name"]), VALUE
+)
+
+
+def row(i, predicted, expected, **more):
+    return {"filename": f"{i}.txt", "predicted": predicted, "expected_fields": expected, **more}
+
+
+def written(path, rows):
+    path.write_text("".join(json.dumps(r) + "\n" for r in rows), encoding="utf-8")
+    return path
+
+
+@given(st.lists(st.tuples(FIELDS, FIELDS), max_size=4))
+def test_a_row_is_scored_as_the_row_function_scores_it(pairs):
+    rows = [row(i, p, e) for i, (p, e) in enumerate(pairs)]
+    if not rows:
+        return
+    for found in rescore(rows).rows:
+        predicted, expected = pairs[int(found.doc_id[:-4])]
+        assert (
+            found.row["field_scores"]
+            == extraction_row(predicted, expected, TYPES, embedding=False)["field_scores"]
+        )
+
+
+@given(st.lists(st.tuples(FIELDS, FIELDS), min_size=1, max_size=4))
+def test_nothing_moves_against_itself(pairs):
+    now = rescore([row(i, p, e) for i, (p, e) in enumerate(pairs)])
+    assert moved_scores(now, now).moved == ()
+
+
+@given(FIELDS, st.floats(0, 1))
+def test_exactly_the_changed_score_is_listed(expected, stored):
+    now = rescore([row(0, {"governing_law": "Utah"}, {**expected, "governing_law": "Utah"})])
+    scores = {**now.rows[0].row["field_scores"], "governing_law": stored}
+    moved = moved_scores(now, [{"filename": "0.TXT", "field_scores": scores}]).moved
+    if abs(stored - 1.0) > 1e-4:
+        assert [(m.field, m.before, m.after, m.rule) for m in moved] == [
+            ("governing_law", stored, 1.0, "label covered")
+        ]
+    elif stored == 1.0:
+        assert moved == ()
+
+
+def test_failed_empty_repeated_and_unlabelled_rows_are_named():
+    rows = [
+        row("a", {"governing_law": "Utah"}, {"governing_law": "Utah"}),
+        row("a", {"governing_law": "Ohio"}, {"governing_law": "Utah"}),
+        row("b", {"governing_law": "Utah"}, {"governing_law": "Utah"}, status="error", error="timeout"),
+        row("c", None, {"governing_law": "Utah"}),
+        row("d", {"governing_law": "Utah"}, {}),
+    ]
+    found = rescore(rows)
+    assert found.as_dict() == {"rows": 1, "skipped": 4, "overall": 1.0, "fields": {"governing_law": 1.0}}
+    assert [s.split(": ")[1] for s in found.skipped] == [
+        "came before",
+        "failed",
+        "no prediction",
+        "nothing expected",
+    ]
+
+
+def test_means_are_those_of_the_published_record(tmp_path):
+    rows = [
+        row(
+            0,
+            {"governing_law": "Utah", "document_name": "Lease"},
+            {"governing_law": "Utah", "document_name": "Lease"},
+        ),
+        row(
+            1,
+            {"governing_law": None, "document_name": "Lease"},
+            {"governing_law": "Utah", "document_name": "Lease"},
+        ),
+    ]
+    path = written(tmp_path / "extraction_ab_v18_50.jsonl", rows)
+    record = rescore_manifest(path, {"governing_law": "containment", "document_name": "name"})
+    assert record == {
+        "rows": 2,
+        "skipped": 0,
+        "overall": 0.75,
+        "fields": {"document_name": 1.0, "governing_law": 0.5},
+    }
+    assert list(record["fields"]) == ["document_name", "governing_law"]
+
+
+def test_embeddings_are_off_for_this_call_alone():
+    from llm_dojo_scoring.config import get_settings
+    from llm_dojo_scoring.embedding import DEFAULT, use_matcher
+
+    class Loud:
+        def similarity(self, a, b):
+            raise AssertionError("asked")
+
+    use_matcher(Loud())
+    try:
+        with settings(field_scoring__embedding_enabled=True):
+            rescore(
+                [
+                    row(
+                        0,
+                        {"document_name": "Lease", "parties": ["A B"]},
+                        {"document_name": "Rent", "parties": ["C D"]},
+                    )
+                ]
+            )
+            assert get_settings().field_scoring.embedding_enabled
+    finally:
+        use_matcher(DEFAULT)
+
+
+@pytest.mark.parametrize(
+    "name, version",
+    [
+        ("extraction_ab_v18_50", "v18"),
+        ("extraction_ab_v22_max_50", "v22max"),
+        ("extraction_ab_V22max_50.jsonl.gz", "v22max"),
+        ("x/y.z/run_v9.json", "v9"),
+        ("revision", "revision"),
+        ("", ""),
+    ],
+)
+def test_the_name_tells_the_version(name, version):
+    assert manifest_version(name) == version
+
+
+def test_one_file_holds_several_runs(data):
+    path, labels = data / "runs" / "extractions.jsonl", data / "labels" / "expected.jsonl"
+    one = rescore(path, labels=labels, run="careful")
+    assert len(one.rows) == 12 and one.overall > rescore(path, labels=labels, run="hasty").overall
+    with pytest.raises(BadInput, match="choose with run="):
+        rescore(path, labels=labels)
+
+
+def test_a_record_with_results_is_a_manifest_too(tmp_path):
+    rows = [row(0, {"governing_law": "Utah"}, {"governing_law": "Utah"}, field_scores={"governing_law": 0.2})]
+    record = {"experiment_name": "e", "task": "contract_entity_extraction", "results": rows}
+    path = written(tmp_path / "record.jsonl", [record])
+    assert [m.before for m in moved_scores(rescore(path), path).moved] == [0.2]
+
+
+def run(*arguments):
+    return CliRunner().invoke(app, [str(a) for a in arguments])
+
+
+def test_the_command_says_what_moved_and_ends_with_one(tmp_path):
+    scored = row(
+        "a", {"contract_value": "$5 million"}, {"contract_value": "$5"}, field_scores={"contract_value": 1.0}
+    )
+    path = written(tmp_path / "m.jsonl", [scored])
+    ran = run(path, "--against", path, "--json")
+    told = json.loads(ran.stdout)
+    assert ran.exit_code == 1 and told["moves"]["n_moved"] == 1
+    assert told["moves"]["moved"][0] | {"rule": ""} == {
+        "doc_id": "a.txt",
+        "field": "contract_value",
+        "rule": "",
+        "before": 1.0,
+        "after": 0.0,
+        "change": -1.0,
+        "expected": "$5",
+        "predicted": "$5 million",
+    }
+    scored["field_scores"]["contract_value"] = 0.0
+    assert run(written(path, [scored]), "--against", path).exit_code == 0
+
+
+def test_two_manifests_of_one_version_stay_apart(tmp_path):
+    rows = [row("a", {"governing_law": "Utah"}, {"governing_law": "Utah"})]
+    (tmp_path / "x").mkdir()
+    (tmp_path / "y").mkdir()
+    paths = [written(tmp_path / d / "extraction_ab_v18_50.jsonl", rows) for d in ("x", "y", ".")]
+    told = json.loads(run(*paths, "--json").stdout)
+    assert len(told) == 3 and "v18" in told and "extraction_ab_v18_50.jsonl" in told
+
+
+def test_the_series_is_looked_for_where_it_is_kept(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    folder = tmp_path / "data" / "manifests"
+    folder.mkdir(parents=True)
+    for name in ("v13", "v22_max"):
+        written(
+            folder / f"extraction_ab_{name}_50.jsonl",
+            [row("a", {"governing_law": "Utah"}, {"governing_law": "Utah"})],
+        )
+    ran = run("--auto-50")
+    assert ran.exit_code == 0 and ran.stderr.count("warning") == 9
+    assert list(json.loads((tmp_path / "reports" / "same_scorer_scores.json").read_text())) == [
+        "v13",
+        "v22max",
+    ]
+
+
+def test_a_bad_file_writes_nothing(tmp_path):
+    bad = tmp_path / "bad.jsonl"
+    bad.write_text('{"filename": "a", "predicted": {}}\n{"filename": ')
+    out = tmp_path / "out.json"
+    ran = run(bad, "--out", out)
+    assert ran.exit_code == 2 and "bad.jsonl:2" in ran.stderr and ran.stdout == "" and not out.exists()
+
+
+def test_stored_runs_move_by_rules_that_are_named(pack):
+    from llm_dojo_scoring.run_labels import read_labels
+
+    labels = read_labels(pack / "expected.jsonl.gz")
+    now = rescore(pack, labels=labels, run="055")
+    moves = moved_scores(now, pack / "rows_extraction.jsonl.gz", run="055")
+    assert len(now.rows) == 50 and moves.n_documents == 50 and moves.without_scores == ()
+    assert all(m.rule and m.rule != "not scored" for m in moves.moved)
+    by_field = {f for f in (r["field"] for r in moves.by_rule())}
+    assert "governing_law" not in by_field and "term_length" not in by_field  # containment is unchanged
