@@ -54,7 +54,7 @@ __all__ = ['CategoryPresence', 'DateValue', 'EntityListScore', 'ExtractionScoreR
            'guess_field_type', 'is_entity_list', 'is_grounded', 'is_null_expectation', 'is_role_label', 'list_verdict',
            'match_list', 'name_similarities', 'names_party', 'normalize_id', 'normalize_text', 'only_pairs',
            'optimal_pairs', 'parse_date', 'parse_duration_days', 'parse_money', 'partial_dates', 'read_amounts',
-           'rescue_labels', 'same_money', 'routed_evidence', 'score_category_presence', 'score_containment_field',
+           'rescue_labels', 'routed_evidence', 'same_money', 'score_category_presence', 'score_containment_field',
            'score_date_field', 'score_entity_list', 'score_extraction', 'score_field', 'score_free_text_field',
            'score_id_field', 'score_money_field', 'score_name_field', 'select_amount', 'select_date', 'select_duration',
            'verification_enabled', 'verify_list_items']
@@ -222,6 +222,7 @@ _all_ = [
     "partial_dates",
     "read_amounts",
     "rescue_labels",
+    "routed_evidence",
     "same_money",
     "routed_evidence",
     "score_category_presence",
