@@ -46,6 +46,7 @@ _SUBMODULES = (
     " field_scoring interpret io label_audit labels legalbench master_labels misses monte_carlo"
     " profiles pruning registry rescore run_records run_summary score_catalog score_run score_spec"
     " tasks taxonomy vocab"
+    " langfuse_sync phoenix_sync"
 ).split()
 
 __all__ = ["__version__", *_SUBMODULES, *_WHERE]

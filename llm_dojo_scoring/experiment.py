@@ -21,7 +21,7 @@ from .jsonl_log import LogRead, append_records, damage_text, json_line, read_log
 
 # %% auto #0
 __all__ = ['JSONL_ENV', 'DEFAULT_JSONL', 'SCHEMA_VERSION', 'default_jsonl_path', 'utc_now', 'append_experiment',
-           'read_experiments', 'load_records', 'dotted_get', 'record_date', 'git_snapshot', 'mean']
+           'read_experiments', 'load_records', 'dotted_get', 'moment_of', 'record_date', 'git_snapshot', 'mean']
 
 # %% ../nbs/90_experiment.ipynb #6f2ffb6c
 JSONL_ENV = "EXPERIMENT_LOG_PATH"
@@ -105,7 +105,7 @@ def dotted_get(
 _ISO = re.compile(r"(\d{4}-\d\d-\d\d[T ]\d\d:\d\d:\d\d)(?:[.,](\d{1,9}))?\s*(Z|[+-]\d\d:?\d\d)?", re.I)
 
 
-def _moment(text):
+def _read_time(text):
     "An ISO time as a datetime; a date alone is its midnight."
     text = text.strip()
     if read := _ISO.fullmatch(text):
@@ -116,21 +116,23 @@ def _moment(text):
     return datetime.fromisoformat(text)
 
 # %% ../nbs/90_experiment.ipynb #405877f5
+def moment_of(
+    value: object,  # An ISO time as text, or a `datetime`
+) -> datetime | None:  # The moment in UTC, without a time zone; `None` when there is none to read
+    """Read a time stamp. A time without an offset is UTC: the machine's own time zone has no say. Never raises."""
+    try:
+        when = value if isinstance(value, datetime) else _read_time(value) if isinstance(value, str) else None
+        return when.astimezone(timezone.utc).replace(tzinfo=None) if when and when.tzinfo else when
+    except (ValueError, OverflowError):
+        return None
+
+
 def record_date(
     record: Mapping,  # A record with a `timestamp`
 ) -> datetime | None:  # Midnight of its day in UTC, without a time zone; `None` when there is none to read
-    """The day of a record, in UTC.
-
-    A time without an offset is UTC: the machine's own time zone has no say. Never raises."""
-    value = record.get("timestamp") if isinstance(record, Mapping) else None
-    try:
-        when = value if isinstance(value, datetime) else _moment(value) if isinstance(value, str) else None
-        if when is None:
-            return None
-        when = when.astimezone(timezone.utc) if when.tzinfo else when
-    except (ValueError, OverflowError):
-        return None
-    return when.replace(hour=0, minute=0, second=0, microsecond=0, tzinfo=None)
+    "The day of a record, in UTC. Never raises."
+    when = moment_of(record.get("timestamp")) if isinstance(record, Mapping) else None
+    return when and when.replace(hour=0, minute=0, second=0, microsecond=0)
 
 # %% ../nbs/90_experiment.ipynb #b8eb34e3
 def _git(*words, cwd):

@@ -76,6 +76,15 @@ def _body(raw):
         return text
 
 
+def _asked_wait(headers, body):
+    "Seconds the server asks for, in the header or, as Langfuse does, in the body's details."
+    wait = retry_after(headers.get("retry-after"))
+    details = body.get("details") if isinstance(body, dict) else None
+    if wait is None and isinstance(details, dict):
+        wait = retry_after(details.get("retryAfterSeconds"))
+    return wait
+
+
 def _of_error(error, what):
     "The reply of an HTTP error that is the caller's business, or one of the two exceptions."
     headers = {k.lower(): v for k, v in error.headers.items()} if error.headers else {}
@@ -87,7 +96,7 @@ def _of_error(error, what):
         return Reply(error.code, headers, body)
     said = redact(f"{error.code} from {what}: {body}", 300)
     if error.code in _BUSY or error.code >= 500:
-        raise Later(said, retry_after(headers.get("retry-after"))) from None
+        raise Later(said, _asked_wait(headers, body), error.code) from None
     raise Stopped(said) from None
 
 # %% ../nbs/87b_http_call.ipynb #9c85bd0a

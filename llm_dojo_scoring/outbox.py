@@ -41,9 +41,10 @@ class Later(Exception):
         self,
         reason: str,  # Why
         after: float | None = None,  # Seconds the server asked to wait; `None`: it did not say
+        status: int | None = None,  # The HTTP status, if there was an answer
     ):
         super().__init__(reason)
-        self.after = after
+        self.after, self.status = after, status
 
 
 class Stopped(Exception):
