@@ -86,7 +86,7 @@ _ADJECTIVES = (
     "|lease|policy|licence|plan|agreement|operating|accounting"
 )
 _UNIT = re.compile(
-    r"(?:[\s\])~-]|<omitted>){0,4}(?:\([^()]{1,16}\)[\s-]{0,3})?(?P<of>of an? |an? )?"
+    r"(?:[\s\])~-]|<omitted>){0,60}(?:\([^()]{1,16}\)[\s-]{0,3})?(?P<of>of an? |an? )?"
     rf"(?P<adjectives>(?:(?:{_ADJECTIVES})[\s,-]{{1,3}}){{0,3}}){_UNITS}",
     re.I,
 )

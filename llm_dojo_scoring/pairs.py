@@ -45,8 +45,11 @@ _SHORT = 4_000  # characters of a text that is worth remembering
 def _read_date(text, field):
     if says_nothing(text):
         return None
-    whole = parse_date(text)
-    chosen = None if whole else select_date(find_dates(text), _DATE_ROLES.get(field, "only"))
+    role = _DATE_ROLES.get(field, "only")
+    whole = (
+        parse_date(text) if role != "expiration" else None
+    )  # the day on which a term starts is not its end
+    chosen = None if whole else select_date(find_dates(text), role)
     return whole or (chosen.date if chosen else None)
 
 

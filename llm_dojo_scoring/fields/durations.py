@@ -30,6 +30,9 @@ _BEHIND_DEADLINE = re.compile(
     r"['\s]{0,3}(?:after|following|of receipt|from receipt|from the date of (?:receipt|notice|delivery))",
     re.I,
 )
+_BEFORE_LENGTH = re.compile(
+    r"(?<![a-z])(?:for|term|period)(?: an?| the)?(?: (?:initial|original|period|term)){0,2}(?: of)? $", re.I
+)
 _BEFORE_DEADLINE = re.compile(r"within (?:the |a period of |a |first |said |such )*$", re.I)
 _BEHIND_RENEWAL = re.compile(
     r"[\s-]{0,2}(?:(?:terms?|periods?|increments?|each|automatic|optional|renewal) ){0,2}"
@@ -68,11 +71,12 @@ def duration_role(
         return "notice"
     if _BEHIND_INITIAL.match(right):
         return "initial"
-    if _BEHIND_RENEWAL.match(right):
-        return "renewal"
-    if _BEFORE_DEADLINE.search(left) or _BEHIND_DEADLINE.match(right):
-        return "deadline"
     cues = [m.lastgroup for m in _CUES.finditer(f"{left}{value.text}")]
+    behind = _BEHIND_RENEWAL.match(right)
+    if behind and not (behind[0].strip().lower() == "thereafter" and cues[-1:] == ["initial"]):
+        return "renewal"
+    if _BEFORE_DEADLINE.search(left) or (_BEHIND_DEADLINE.match(right) and not _BEFORE_LENGTH.search(left)):
+        return "deadline"
     return cues[-1].replace("past", "renewal") if cues else ""
 
 # %% ../../nbs/25_fields.durations.ipynb #96994dc6
