@@ -5,7 +5,6 @@
 # %% ../nbs/69c_classify_command.ipynb #ae4768c8
 from __future__ import annotations
 
-import os
 import re
 from collections.abc import Mapping
 from pathlib import Path
@@ -14,25 +13,15 @@ from typing import Annotated
 import orjson
 import typer
 
+from .command_line import one_line_for_bad_input, version_of
+from .output_files import replace_whole, run_folders
+
 # %% auto #0
 __all__ = ['app', 'dojo_classify']
 
 # %% ../nbs/69c_classify_command.ipynb #0e58295e
 _DUMP = orjson.OPT_NON_STR_KEYS | orjson.OPT_SERIALIZE_NUMPY | orjson.OPT_INDENT_2
 _LABELS = ("sorter", "expected", "expected_subtype", "expected_doc_type", "label", "truth", "gold")
-
-
-def _replace_whole(path, data):
-    "Write a file beside its place and move it there, so that readers see the old one or the new one."
-    draft = path.with_name(f".{path.name}.draft")
-    try:
-        with draft.open("wb") as file:
-            file.write(data)
-            file.flush()
-            os.fsync(file.fileno())
-        os.replace(draft, path)
-    finally:
-        draft.unlink(missing_ok=True)
 
 
 def _results(record):
@@ -83,11 +72,11 @@ def _write(summary, out):
     )
     svg = re.sub(r'(<svg xmlns="[^"]+"[^>]*?) xmlns="http://www.w3.org/2000/svg"', r"\1", svg)
     mistakes = b"".join(orjson.dumps(m, option=orjson.OPT_NON_STR_KEYS) + b"\n" for m in summary.mistakes)
-    _replace_whole(out / "confusion.svg", svg.encode())
-    _replace_whole(out / "mistakes.jsonl", mistakes)
-    _replace_whole(out / "report.html", class_report_html(summary).encode())
-    _replace_whole(out / "report.md", class_report_markdown(summary).encode())
-    _replace_whole(out / "summary.json", orjson.dumps(summary.to_dict(), option=_DUMP) + b"\n")
+    replace_whole(out / "confusion.svg", svg)
+    replace_whole(out / "mistakes.jsonl", mistakes)
+    replace_whole(out / "report.html", class_report_html(summary))
+    replace_whole(out / "report.md", class_report_markdown(summary))
+    replace_whole(out / "summary.json", orjson.dumps(summary.to_dict(), option=_DUMP) + b"\n")
 
 # %% ../nbs/69c_classify_command.ipynb #5cfa1b1b
 def _spoken(s, out):
@@ -120,38 +109,14 @@ def _spoken(s, out):
         lines.append("  rows            " + ", ".join(said))
     return "\n".join([*lines, f"  report          {out / 'report.html'}"])
 
-
-def _folder_name(run):
-    return re.sub(r"[^\w.-]+", "_", str(run)).strip("._") or "run"
-
 # %% ../nbs/69c_classify_command.ipynb #a4d6446c
-def _folders(runs, out):
-    "A folder for each run; two names that would share one get a number."
-    if len(runs) == 1:
-        return dict.fromkeys(runs, out)
-    found, used = {}, {}
-    for run in runs:
-        name = _folder_name(run)
-        used[name] = used.get(name, 0) + 1
-        found[run] = out / (name if used[name] == 1 else f"{name}-{used[name]}")
-    return found
-
-
-def _say_version(value: bool):
-    if value:
-        from llm_dojo_scoring import __version__
-
-        typer.echo(f"dojo-classify {__version__}")
-        raise typer.Exit()
-
-# %% ../nbs/69c_classify_command.ipynb #28bd9092
 def _score_all(rows, task, run, asked, out, quiet):
     "Summarize every run of the file, then write them; nothing is written when one of them cannot be read."
     from llm_dojo_scoring.class_summary import summarize_labels
 
     by_run = _rows_by_run(rows, run)
     summaries = {name: summarize_labels(found, task, run=name, **asked) for name, found in by_run.items()}
-    folders = _folders(summaries, out)
+    folders = run_folders(summaries, out)
     for name, summary in summaries.items():
         _write(summary, folders[name])
         if not quiet:
@@ -179,22 +144,20 @@ def dojo_classify(
     out: Annotated[Path, typer.Option(help="Folder for the outputs.")] = Path("dojo-classify"),
     as_json: Annotated[bool, typer.Option("--json", help="Print the summaries as JSON.")] = False,
     version: Annotated[
-        bool, typer.Option("--version", callback=_say_version, is_eager=True, help="Show the version.")
+        bool,
+        typer.Option(
+            "--version", callback=version_of("dojo-classify"), is_eager=True, help="Show the version."
+        ),
     ] = False,
 ) -> None:
     """Score the labels of stored rows.
 
     Writes summary.json, mistakes.jsonl, confusion.svg, report.html and report.md into --out.
     Status: 0 done, 1 no row has truth, 2 bad usage or input."""
-    from llm_dojo_scoring.run_inputs import BadInput
-
     asked = {"positive": positive, "disguised": "as_stored" if as_stored else "failed"}
     asked["valid"] = [v.strip() for v in (valid or "").split(",") if v.strip()] or None
-    try:
+    with one_line_for_bad_input("dojo-classify", also=(ValueError, OSError)):
         summaries = _score_all(rows, task, run, asked, out, as_json)
-    except (BadInput, ValueError, OSError) as e:
-        typer.echo(f"dojo-classify: {' '.join(str(e).split())}", err=True)
-        raise typer.Exit(2) from None
     if as_json:
         records = [s.to_dict() for s in summaries]
         typer.echo(orjson.dumps(records[0] if len(records) == 1 else records, option=_DUMP).decode())

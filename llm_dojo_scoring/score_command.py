@@ -14,6 +14,9 @@ from typing import Annotated, NamedTuple
 import orjson
 import typer
 
+from .command_line import one_line_for_bad_input, version_of
+from .output_files import replace_whole, run_folders
+
 # %% auto #0
 __all__ = ['app', 'dojo_score']
 
@@ -55,19 +58,6 @@ def _whole_lines(path):
             yield record
     os.truncate(path, end)
 
-
-def _replace_whole(path, write):
-    "Write a file beside its place and move it there, so that readers see the old one or the new one."
-    draft = path.with_name(f".{path.name}.draft")
-    try:
-        with draft.open("wb") as file:
-            write(file)
-            file.flush()
-            os.fsync(file.fileno())
-        os.replace(draft, path)
-    finally:
-        draft.unlink(missing_ok=True)
-
 # %% ../nbs/50e_score_command.ipynb #dc65a19b
 def _fold(work, scored, tally, bar):
     "Take up what an earlier start left, then score the rest; returns nothing, everything is in file and tally."
@@ -96,8 +86,8 @@ def _split(work, out):
 
         return to
 
-    _replace_whole(out / "rows.jsonl", write("row"))
-    _replace_whole(out / "fields.jsonl", write("fields"))
+    replace_whole(out / "rows.jsonl", write("row"))
+    replace_whole(out / "fields.jsonl", write("fields"))
 
 
 def _write_parquet(out):
@@ -110,7 +100,7 @@ def _write_parquet(out):
         for key in ("expected", "predicted", "hallucinated"):
             row[key] = None if row[key] is None else orjson.dumps(row[key]).decode()
     table = pa.Table.from_pylist(rows)
-    _replace_whole(out / "fields.parquet", lambda file: pq.write_table(table, file))
+    replace_whole(out / "fields.parquet", lambda file: pq.write_table(table, file))
 
 # %% ../nbs/50e_score_command.ipynb #24601211
 class _Asked(NamedTuple):
@@ -171,9 +161,9 @@ def _write(summary, work, out, parquet):
     if parquet:
         _write_parquet(out)
     for name, text in (("report.html", report_html(summary)), ("report.md", report_markdown(summary))):
-        _replace_whole(out / name, lambda file, text=text: file.write(text.encode()))
+        replace_whole(out / name, text)
     record = orjson.dumps(summary.to_dict(), option=_DUMP | orjson.OPT_INDENT_2) + b"\n"
-    _replace_whole(out / "summary.json", lambda file: file.write(record))
+    replace_whole(out / "summary.json", record)
     for old in out.glob(".work-*.jsonl"):
         old.unlink()
 
@@ -207,22 +197,7 @@ def _spoken(summary, out):
         lines.append("  not in the means: " + ", ".join(others))
     return "\n".join([*lines, f"  report          {out / 'report.html'}"])
 
-
-def _folder_name(run):
-    "A run's name as a folder name."
-    import re
-
-    return re.sub(r"[^\w.-]+", "_", str(run)).strip("._") or "run"
-
 # %% ../nbs/50e_score_command.ipynb #f06dfd87
-def _say_version(value: bool):
-    if value:
-        from llm_dojo_scoring import __version__
-
-        typer.echo(f"dojo-score {__version__}")
-        raise typer.Exit()
-
-
 def _checked(asked, run):
     "Read every input once before anything is written: the labels, run to number of rows, and the fields."
     from llm_dojo_scoring.run_inputs import run_names
@@ -268,14 +243,13 @@ def dojo_score(
     jobs: Annotated[int, typer.Option(min=1, help="Worker processes; the result does not depend on it.")] = 1,
     as_json: Annotated[bool, typer.Option("--json", help="Print the summaries as JSON.")] = False,
     version: Annotated[
-        bool, typer.Option("--version", callback=_say_version, is_eager=True, help="Show the version.")
+        bool,
+        typer.Option("--version", callback=version_of("dojo-score"), is_eager=True, help="Show the version."),
     ] = False,
 ) -> None:
     """Score the extractions of a run against labels.
 
     Writes rows.jsonl, fields.jsonl, summary.json, report.html and report.md into --out. Status: 0 done, 1 no document could be scored, 2 bad usage or input."""
-    from llm_dojo_scoring.run_files import BadInput
-
     options = {
         "doc_class": doc_class,
         "embeddings": embeddings,
@@ -283,17 +257,14 @@ def dojo_score(
         "assigned": "labels" if all_labels else "predictions",
     }
     asked = _Asked(predictions, labels, docs, taxonomy, options, parquet)
-    try:
+    with one_line_for_bad_input("dojo-score"):
         truth, runs, order = _checked(asked, run)
-        folders = {name: out / _folder_name(name) if len(runs) > 1 else out for name in runs}
+        folders = run_folders(runs, out)
         summaries = []
         for name, total in runs.items():
             summaries.append(_score_one(asked, truth, name, total, folders[name], order))
             if not as_json:
                 typer.echo(_spoken(summaries[-1], folders[name]))
-    except BadInput as e:
-        typer.echo(f"dojo-score: {e}", err=True)
-        raise typer.Exit(2) from None
     if as_json:
         records = [s.to_dict() for s in summaries]
         typer.echo(
