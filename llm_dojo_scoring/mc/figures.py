@@ -152,7 +152,8 @@ def plot_failure_sweep(
             )
             seen = [r for r in own if r["simulated"]]
             ax.plot([r["max_tries"] for r in seen], [r["simulated"] for r in seen], "o", color=colour, ms=5)
-        ax.set_yscale("log")
+        if any(r["failure_rate"] > 0 for r in rows):
+            ax.set_yscale("log")
         ax.set_xticks(sorted({r["max_tries"] for r in rows}))
         ax.legend(frameon=False)
         style_axis(ax, title, "tries", "share lost (dots: drawn)")
@@ -174,7 +175,8 @@ def plot_failure_scale(
             own = {n: lost for n, lost in points.items() if lost > 0 and n > 0}
             ax.plot(list(own), list(own.values()), "-o", color=colour, ms=4, label=name)
         ax.axhline(1, color=_GREY, ls="--", lw=1)
-        ax.set(xscale="log", yscale="log")
+        if any(lost > 0 for points in expected.values() for lost in points.values()):
+            ax.set(xscale="log", yscale="log")
         ax.legend(frameon=False, fontsize=8)
         style_axis(ax, title, "documents", "documents lost")
     return figure

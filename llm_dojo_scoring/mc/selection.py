@@ -141,7 +141,7 @@ def effectiveness(
     min_shared: int = MIN_SHARED,  # Fewest documents that both versions read
     n_boot: int = 2000,  # Number of resamples
     seed: int = DEFAULT_SEED,  # Seed of samples and resamples
-    repeats: int = 20,  # Samples drawn of each fraction
+    repeats: int = 10,  # Samples drawn of each fraction
 ) -> list[
     dict
 ]:  # `fraction`, `n_docs`, `contender` of the first sample, `agrees`, `plateaus`, `decided_pairs`
