@@ -367,3 +367,43 @@ def score_extraction(field_types, predicted, expected, document=None):
             audits[name] = audit_scalar(kind if kind in SCORERS else "name", value, label, document)
     overall = round(sum(scores.values()) / len(scores), 4) if scores else None
     return {"overall_score": overall, "field_scores": scores, "audits": audits}
+
+
+# ---- clause questions
+
+
+def jaccard(gt, pred):
+    one, two = (set(re.sub(r"[.,;:]", "", t).lower().replace("/", " ").split(" ")) for t in (gt, pred))
+    return len(one & two) / len(one | two)
+
+
+def said_no_related(output):
+    return "no related clause" in output.lower().strip(" \n`")
+
+
+def classified(spans, output):
+    return all(span.strip(" \n`") in output.strip(" \n`") for span in spans)
+
+
+def contracteval_metrics(spans, outputs, categories):
+    "The rubric as its script has it: a pass per number, and all of them again for each category."
+    pairs = list(zip(spans, outputs, strict=True))
+    tp = sum(bool(s) and classified(s, o) for s, o in pairs)
+    fn = sum(bool(s) and not classified(s, o) for s, o in pairs)
+    tn = sum(not s and said_no_related(o) for s, o in pairs)
+    shared = [jaccard(" ".join(s), o.strip(" \n`")) for s, o in pairs if s]
+    found = {
+        "f1": round(2 * tp / (2 * tp + fn + len(pairs) - tp - fn - tn), 4) if tp else 0.0,
+        "jaccard_mean": round(sum(shared) / len(shared), 4) if shared else 0.0,
+        "jaccard_median": sorted(shared)[len(shared) // 2] if shared else 0.0,
+        "no_related_rate": sum(said_no_related(o) for _, o in pairs) / len(pairs),
+        "false_no_related": sum(bool(s) and said_no_related(o) for s, o in pairs),
+    }
+    if categories:
+        groups: dict = {}
+        for pair, category in zip(pairs, categories, strict=True):
+            groups.setdefault(category, []).append(pair)
+        found["per_category"] = {
+            c: contracteval_metrics(*zip(*own, strict=True), None) for c, own in groups.items()
+        }
+    return found

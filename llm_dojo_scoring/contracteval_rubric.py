@@ -32,7 +32,8 @@ def _text(value):
 
 
 def _tokens(text):
-    return frozenset(_text(text).translate(_NO_MARKS).lower().split(" "))
+    text = text if isinstance(text, str) else _text(text)
+    return frozenset(text.translate(_NO_MARKS).lower().split(" "))
 
 
 _label_tokens = lru_cache(maxsize=8192)(_tokens)  # the labels of a benchmark stay the same from run to run
@@ -69,7 +70,11 @@ def clean_spans(
     "The spans of a label without blank ones. A bare text instead of a list raises `TypeError`."
     if isinstance(label_spans, str) or not isinstance(label_spans, Iterable):
         refuse("label spans", "a list of texts", label_spans, TypeError)
-    return [_text(s) for s in label_spans if not is_blank(s) and _text(s).strip(_AROUND)]
+    return [
+        t
+        for s in label_spans
+        if (t := s if isinstance(s, str) else _text(s)).strip(_AROUND) and not is_blank(s)
+    ]
 
 # %% ../nbs/62_contracteval_rubric.ipynb #0e618125
 class ClausePair(NamedTuple):
@@ -83,16 +88,18 @@ class ClausePair(NamedTuple):
 # %% ../nbs/62_contracteval_rubric.ipynb #64c676c9
 def _pair(spans, output, empty):
     "One pair, its spans cleaned."
-    text, failed = _text(output), is_failed(output)
+    text = output if isinstance(output, str) else _text(output)
+    failed = "ERROR" in text and is_failed(output)
     stripped = text.strip(_AROUND)
     said = not failed and CONTRACTEVAL_NO_RELATED_PHRASE in stripped.lower()
-    silent = failed or is_blank(output)
+    silent = failed or (text.isspace() or not text if isinstance(output, str) else is_blank(output))
     if not spans:
         nothing = "none" if silent and empty == "failed" else "fp"
         return ClausePair("tn" if said else nothing, None, said, silent)
     found = not failed and all(span.strip(_AROUND) in stripped for span in spans)
     one, two = _label_tokens(" ".join(spans)), _tokens(stripped)
-    return ClausePair("tp" if found else "fn", len(one & two) / len(one | two), said, silent)
+    both = len(one & two)
+    return ClausePair("tp" if found else "fn", both / (len(one) + len(two) - both), said, silent)
 
 # %% ../nbs/62_contracteval_rubric.ipynb #d8989e30
 def contracteval_pairs(
@@ -106,7 +113,7 @@ def contracteval_pairs(
     check_aligned(expected_spans=expected_spans, outputs=outputs)
     if empty not in ("failed", "fp"):
         refuse("empty", '"failed" or "fp"', empty)
-    spans = ([] if is_null(s) else clean_spans(s) for s in expected_spans)
+    spans = ([] if (isinstance(s, list) and not s) or is_null(s) else clean_spans(s) for s in expected_spans)
     return [_pair(s, o, empty) for s, o in zip(spans, outputs, strict=True)]
 
 # %% ../nbs/62_contracteval_rubric.ipynb #def849ed
