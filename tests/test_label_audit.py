@@ -1,13 +1,17 @@
 """The label audit: what it finds in real labels, what it must not find, and how it takes what it is given."""
 
 import datetime as dt
+import json
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from typer.testing import CliRunner
 
+from llm_dojo_scoring.audit_labels_command import app
 from llm_dojo_scoring.label_audit import audit_labels
 from llm_dojo_scoring.label_checks import KINDS, check_row
+from llm_dojo_scoring.label_effect import label_effect
 from llm_dojo_scoring.master_table import MasterRow
 from llm_dojo_scoring.run_files import BadInput
 
@@ -132,3 +136,67 @@ def test_a_table_that_is_none_is_refused_in_one_line(bad):
     with pytest.raises(BadInput) as said:
         audit_labels(bad)
     assert "\n" not in str(said.value) and "expected" in str(said.value)
+
+
+TABLE = [
+    MasterRow("a.pdf", {"Agreement Date": ("May 25th, 2018",)}, {"Agreement Date": "5/25/08"}),
+    MasterRow("b.pdf", {"Agreement Date": ("March 3, 2024",)}, {"Agreement Date": "3/3/24"}),
+]
+
+
+@given(
+    st.dates(dt.date(2000, 1, 1), dt.date(2029, 12, 31)), st.dates(dt.date(2000, 1, 1), dt.date(2029, 12, 31))
+)
+def test_corrected_is_the_score_against_the_clause(first, second):
+    run = [
+        {"filename": f"{n}.pdf", "predicted": {"effective_date": d.isoformat()}}
+        for n, d in zip("ab", (first, second), strict=True)
+    ]
+    effect = label_effect(run, TABLE)
+    (touched,) = effect.effects
+    assert touched.doc_id == "a.pdf" and touched.without is None
+    assert (touched.corrected == 1.0) == (first == dt.date(2018, 5, 25))
+    assert (touched.labelled == 1.0) == (first == dt.date(2008, 5, 25))
+    (field,) = effect.fields()
+    assert field["documents"] == 2 and field["documents_without"] == 1
+    assert field["without"] == effect.scores["effective_date"]["b.pdf"]
+
+
+def test_suspects_that_do_not_weigh_enough_touch_nothing():
+    run = [{"filename": "a.pdf", "predicted": {"effective_date": "2018-05-25"}}]
+    assert label_effect(run, TABLE, weights=("gap",)).effects == ()
+    assert len(label_effect(run, TABLE, weights=("gap", "contradiction")).effects) == 1
+
+
+def test_slips_move_a_real_field_by_little(pack):
+    effect = label_effect(pack, pack / "master_clauses.csv.gz", run="046")
+    assert {f["field"] for f in effect.fields()} <= {
+        "effective_date",
+        "parties",
+        "governing_law",
+        "renewal_terms",
+        "key_obligations",
+    }
+    assert all(abs(f["labelled"] - f["corrected"]) < 0.05 for f in effect.fields())
+
+
+def test_the_command_lists_the_five_slips(pack, tmp_path):
+    out = tmp_path / "suspects.csv"
+    ran = CliRunner().invoke(
+        app, [str(pack / "master_clauses.csv.gz"), "--json", "--weight", "contradiction", "--out", str(out)]
+    )
+    told = json.loads(ran.stdout)
+    dates = {s["answer"] for s in told["suspects"] if s["kind"] == "another date"}
+    assert ran.exit_code == 0 and dates >= {"11/18/05", "7/7/99", "5/25/08", "6/25/15", "3/14/18"}
+    assert len(out.read_text(encoding="utf-8-sig").splitlines()) > len(dates)
+
+
+def test_a_spreadsheet_runs_nothing_of_what_was_found(tmp_path):
+    table = tmp_path / "t.csv"
+    table.write_text("Filename,Insurance,Insurance-Answer\n=1+1.pdf,\"['=cmd()']\",No\n", encoding="utf-8")
+    ran = CliRunner().invoke(app, [str(table), "--out", str(tmp_path / "s.csv")])
+    assert (
+        ran.exit_code == 0
+        and "'=1+1.pdf" in (tmp_path / "s.csv").read_text()
+        and "'=cmd()" in (tmp_path / "s.csv").read_text()
+    )
