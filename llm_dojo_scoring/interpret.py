@@ -159,7 +159,7 @@ def _target(best, metric, target):
         said = f"Target not met: {_score(best[metric])} against {target:g}, short by {_score(short)}."
         yield InterpretationNote("target", "warning", said)
 
-
+# %% ../nbs/93_interpret.ipynb #d6c3337b
 def _same(table, column, row):
     "Rows that share a column's value with a run."
     value = row.get(column)
@@ -201,7 +201,7 @@ def _models(alike, best, metric):
         f"prompt version {_plain(best.get('prompt_version'))}, same surface; best runs: {listed}",
     )
 
-
+# %% ../nbs/93_interpret.ipynb #99241dcf
 def _hotspots(alike):
     "Where the runs are weakest."
     found = subtype_hotspots(alike)
