@@ -19,6 +19,7 @@ _NAMES = {
     ),
     "bootstrap": "bootstrap_ci delta_significance wilson_ci",
     "comparison": "compare_prompts compare_runs",
+    "pooled": "pooled_difference pooled_interval",
     "config": "Settings clear_settings_cache configure get_settings load_settings settings",
     "cost": "estimate_cost tokens_summary",
     "doc_bundles": "DOC_TYPES DOC_TYPE_BUNDLES get_doc_bundle list_doc_types validate_doc_bundle",
@@ -46,6 +47,7 @@ _SUBMODULES = (
     " field_scoring interpret io label_audit labels langfuse_sync legalbench master_labels misses"
     " monte_carlo phoenix_sync profiles pruning registry rescore run_records run_summary score_catalog"
     " score_run score_spec tasks taxonomy vocab"
+    " pooled"
 ).split()
 
 __all__ = ["__version__", *_SUBMODULES, *_WHERE]

@@ -30,7 +30,7 @@ from llm_dojo_scoring.surfaces import (
 )
 
 # %% auto #0
-__all__ = ['ComparedRun', 'read_run', 'comparability', 'aligned']
+__all__ = ['ComparedRun', 'read_run', 'run_names_of', 'comparability', 'aligned']
 
 # %% ../nbs/50j_compared_runs.ipynb #6dd72b6d
 _OF_PATH = {  # path in a row, score of this page
@@ -299,6 +299,25 @@ def read_run(
             )
         return _of_record(where, named[-1], None, name)  # the last of its name counts
     return _of_rows(where, rows, run, name)
+
+# %% ../nbs/50j_compared_runs.ipynb #7cb77f19
+def run_names_of(
+    source: str | Path,  # A folder, a file, or "file@run"
+) -> list[
+    str | None
+]:  # Names of the runs in it, for `read_run(source, run=...)`; `[None]` where there is one
+    "The runs that a source holds. Raises `BadInput` as `read_run` does."
+    path = Path(source)
+    if not path.exists() and "@" in path.name:
+        return [None]
+    if path.is_dir():
+        inside = [p.name for p in sorted(path.iterdir()) if (p / "rows.jsonl").is_file()]
+        return [None] if (path / "rows.jsonl").is_file() or not inside else inside
+    rows = [r for _, r in read_records(path)]
+    records = [r for r in rows if _is_record(r)]
+    named = [r.get("experiment_name") or r.get("run") for r in records] or [r.get("run") for r in rows]
+    names = list(dict.fromkeys(str(n) for n in named if not is_blank(n)))
+    return names if len(names) > 1 else [None]
 
 # %% ../nbs/50j_compared_runs.ipynb #bd24e470
 def _surface_reasons(a, b, shared):
