@@ -9,6 +9,7 @@ import json
 import random
 import re
 import time
+from collections import Counter
 
 import numpy as np
 import pytest
@@ -193,3 +194,34 @@ def test_a_matrix_of_five_hundred_names_takes_little(pack):
 # fmt: on
 def test_generic_words_and_scanned_letters(predicted, expected, least, most):
     assert least <= score_name_field(predicted, expected, False) <= most
+
+
+def _numeric(day, how):
+    return day.strftime(("%Y-%m-%d", "%m/%d/%Y", "%Y.%m.%d")[how]).replace("/0", "/" if how == 1 else "/0")
+
+
+@given(st.dates(), st.dates(), st.integers(0, 2), st.integers(0, 2))
+def test_two_dates_are_never_one_name(one, other, how, again):
+    a, b = f"Lease of {_numeric(one, how)}", f"Lease of {_numeric(other, again)}"
+    if one.year >= 1000 and other.year >= 1000:
+        for left, right in ((a, b), (b, a)):
+            score = score_name_field(left, right, False)
+            assert score == 1.0 if one == other else score <= 0.5, (left, right)
+
+
+@given(st.lists(st.integers(1, 30), max_size=4), st.lists(st.integers(1, 30), max_size=4))
+def test_equal_names_have_equal_numbers_or_one_has_more(left, right):
+    a, b = ("Acme Plan " + " of ".join(map(str, numbers)) for numbers in (left, right))
+    score = score_name_field(a, b, False)
+    assert score == score_name_field(b, a, False)
+    more, less = Counter(left) - Counter(right), Counter(right) - Counter(left)
+    assert (score == 1.0) == (not (more and less)), (a, b, score)
+    assert score == 1.0 or score <= 0.5
+
+
+@given(st.lists(st.integers(1, 9), min_size=2, max_size=4), st.randoms(use_true_random=False))
+def test_numbers_side_by_side_keep_their_order(numbers, chance):
+    shuffled = chance.sample(numbers, len(numbers))
+    a, b = ("Plan " + "-".join(map(str, side)) for side in (numbers, shuffled))
+    score = score_name_field(a, b, False)
+    assert (score == 1.0) == (numbers == shuffled)

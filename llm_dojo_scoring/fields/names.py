@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Sequence
 from functools import lru_cache
 from typing import NamedTuple
@@ -46,11 +47,48 @@ class _Name(NamedTuple):
     sorted: str  # distinct words in alphabetical order
     size: int  # plain tokens of the whole text
     places: frozenset
+    numbers: tuple  # in order, without leading zeros
+    rows: frozenset  # numbers that stand side by side, two or more, dates as month, day, year
+    cuts: frozenset  # where in the letters one number ends and the next begins
+
+
+_NUMBER = re.compile(r"0*(\d{1,18})(?:st|nd|rd|th)?")
+
+
+def _in_date_order(row):
+    "A row of three numbers that begins with a year, or with a day that is no month, as month, day, year."
+    if len(row) == 3 and len(row[0]) == 4:
+        row = (*row[1:], row[0])
+    if len(row) == 3 and len(row[2]) == 4 and int(row[0]) > 12 >= int(row[1]):
+        row = (row[1], row[0], row[2])
+    return row
+
+
+def _rows_of_numbers(words):
+    "The numbers of a name in order, those that stand side by side, and where in its letters they are cut."
+    numbers, rows, cuts, row, at, before = [], set(), set(), [], 0, ""
+    for word in (*words, ""):
+        found = _NUMBER.fullmatch(word)
+        if found:
+            numbers.append(found[1])
+            row.append(found[1])
+        else:
+            if len(row) > 1:
+                rows.add(_in_date_order(tuple(row)))
+            row = []
+        if before[-1:].isdigit() and word[:1].isdigit():
+            cuts.add(at)
+        at, before = at + len(word), word
+    return tuple(numbers), frozenset(rows), frozenset(cuts)
+
+
+_NO_NUMBERS = ((), frozenset(), frozenset())
 
 
 def _from_words(words, size, places):
-    bag = frozenset(words)
+    bag, letters = frozenset(words), "".join(words)
     special = bag - _GENERIC
+    numbers = _rows_of_numbers(words) if any(map(str.isdigit, letters)) else _NO_NUMBERS
     return _Name(
         words=words,
         bag=bag,
@@ -58,10 +96,13 @@ def _from_words(words, size, places):
         special=bool(special),
         common=len(special) == 1 and special <= _COMMON,
         telling=special - _COMMON or special,
-        letters="".join(words),
+        letters=letters,
         sorted=" ".join(sorted(bag)),
         size=size,
         places=places,
+        numbers=numbers[0],
+        rows=numbers[1],
+        cuts=numbers[2],
     )
 
 # %% ../../nbs/20_fields.names.ipynb #56bc65a5
@@ -71,7 +112,8 @@ def _initials_joined(words):
         if len(word) == 1 and word.isascii():
             run += word
         else:
-            out += [w for w in (run, word) if w]
+            out += list(run) if run.isdigit() else [run] if run else []  # figures in a row are no initials
+            out += [word] if word else []
             run = ""
     return tuple(out)
 
@@ -91,7 +133,6 @@ _CARDINALS = "one two three four five six seven eight nine ten eleven twelve".sp
 _ORDINALS = "first second third fourth fifth sixth seventh eighth ninth tenth eleventh twelfth".split()
 _ROMAN = "i ii iii iv v vi vii viii ix x xi xii xiii xiv xv xvi xvii xviii xix xx".split()
 _SIGNS = {w: str(n) for row in (_CARDINALS, _ORDINALS, _ROMAN) for n, w in enumerate(row, 1)}
-_NUMBER = re.compile(r"0*(\d{1,18})(?:st|nd|rd|th)?")
 
 
 @lru_cache(maxsize=16_384)
@@ -103,8 +144,29 @@ def _sign(word):
     return _SIGNS.get(word) or (word if len(word) == 1 and word not in "st" else None)
 
 
+def _count_signs(name):
+    "How often each number stands in a name, in figures, words or Roman numerals."
+    return Counter(sign for word in name.words if (sign := _sign(word)) and sign.isdigit())
+
+
+def _other_numbers(a, b):
+    "What numbers tell two names apart, each as often as it stands there, or the order of those side by side; or an empty text."
+    mine, yours = _count_signs(a), _count_signs(b)
+    mine, yours = mine - yours, yours - mine
+    if mine and yours:
+        x, y = (", ".join(sorted(side)) for side in (mine, yours))
+        return f"another number: {x} against {y}"
+    for row in sorted(a.rows - b.rows):
+        for other in sorted(b.rows - a.rows):
+            if sorted(row) == sorted(other):
+                return f"numbers in another order: {' '.join(row)} against {' '.join(other)}"
+    return ""
+
+
 def _excluded(a, b):
     "Why two names cannot be one, or an empty text."
+    if (a.numbers or b.numbers) and (why := _other_numbers(a, b)):
+        return why
     mine, yours = a.bag - b.bag, b.bag - a.bag
     for kind, of in (("number or letter", _sign), ("direction", _COMPASS.get)):
         x, y = (set(filter(None, map(of, side))) for side in (mine, yours))
@@ -163,7 +225,8 @@ _GENEROUS, _SPARE = 4, 25  # full credit while the prediction is at most 4 x the
 
 
 def _within(part, whole):
-    return part.special and part.content <= whole.bag and part.places <= whole.places
+    inside = part.special and part.content <= whole.bag and part.places <= whole.places
+    return inside and not (part.numbers and Counter(part.numbers) - Counter(whole.numbers))
 
 
 def _letters_decide(a, b, shared):
@@ -175,10 +238,15 @@ def _mostly_shared(a, b):
     common, fewer, more = len(a.telling & b.telling), *sorted((len(a.telling), len(b.telling)))
     return 2 * common > more or (common > 1 and 2 * common >= fewer)
 
+
+def _same_letters(a, b):
+    "The same letters, and no number that begins inside one of the other side? “1-23” is not “12-3”."
+    return a.letters == b.letters and (a.cuts <= b.cuts or b.cuts <= a.cuts)
+
 # %% ../../nbs/20_fields.names.ipynb #22514884
 def _compare(a, b, respelled=False):
     "Score, rule and note of a prediction `a` and a label `b` that both hold words."
-    if a.letters == b.letters or (not a.special and a.content == b.content):  # “Trust” and “the Trust”
+    if _same_letters(a, b) or (not a.special and a.content == b.content):  # “Trust” and “the Trust”
         return 1.0, "same name", ""
     shared = a.content & b.content
     base = _letters_decide(a, b, shared)
