@@ -372,3 +372,10 @@ def test_real_lists_keep_the_identities_and_never_match_more_than_there_is(pack)
                 stored_over += stored[1] > len(wanted)
     assert n_lists > 900
     assert stored_over > 50, "the stored records count an item for every label it resembles"
+
+
+@pytest.mark.parametrize("share, true", [(0, True), (1, False)])
+def test_both_ends_of_the_range_are_shares(share, true):
+    item = "Licensee pays nothing"
+    assert is_grounded(item, "Licensee pays the fee.", token_coverage=share).true == true
+    assert verify_list_items([item], "Licensee pays the fee.", token_coverage=share) == [true]
