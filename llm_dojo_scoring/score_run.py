@@ -8,6 +8,7 @@ from __future__ import annotations
 import dataclasses
 import hashlib
 from collections.abc import Callable, Iterator, Mapping
+from functools import partial
 from itertools import chain, islice
 from typing import Any, NamedTuple
 
@@ -30,6 +31,7 @@ from .run_labels import Documents, Label, Labels, read_labels
 from .scored_run import ScoredRun
 from .taxonomy import doc_class_keys, field_types_for, is_field_type, load_taxonomy
 from .text import as_text
+from .workers import Workers, in_order
 
 # %% auto #0
 __all__ = ['ScoredDocument', 'settings_hash', 'checked_field_types', 'scorer_record', 'score_rows', 'score_run']
@@ -239,23 +241,11 @@ def _reporting(documents, progress):
         if progress:
             progress(done)
 
-
-def _in_parallel(plan, batches, jobs):
-    "The batches' documents in order, from worker processes; a few batches per worker are in flight."
-    from joblib import Parallel, delayed, parallel_config
-
-    with parallel_config("loky", inner_max_num_threads=1), Parallel(jobs) as workers:
-        for window in _in_batches(batches, 4 * jobs):
-            for done in workers(delayed(_scored_batch)(plan, batch) for batch in window):
-                yield from done
-
 # %% ../nbs/48_score_run.ipynb #1ac5a67e
-def _check_options(assigned, jobs):
-    "Raise for an unknown population or number of processes."
+def _check_options(assigned):
+    "Raise for an unknown population."
     if assigned not in ("predictions", "labels"):
         raise BadInput("assigned", "'predictions' or 'labels'", f"got {assigned!r}")
-    if isinstance(jobs, bool) or not isinstance(jobs, int) or jobs < 1:
-        raise BadInput("jobs", "a number of processes, 1 or more", f"got {jobs!r}")
 
 
 def _planned(doc_class, taxonomy, documents, embeddings, disaggregate):
@@ -286,7 +276,7 @@ def score_rows(
     doc_class: str = "contract",  # Class of the documents: decides the field types
     embeddings: bool = False,  # Ask the embedding model for a second opinion on names and clauses?
     run: str | None = None,  # The run, where the file holds several
-    jobs: int = 1,  # Worker processes; the results do not depend on it, and with embeddings one process does all
+    jobs: int | Workers = 1,  # Processes, or `Workers`; no result depends on it, and with embeddings one process does all
     progress: Callable[[int], Any]
     | bool
     | None = None,  # Called with the number of documents done; `True` draws a bar
@@ -300,18 +290,16 @@ def score_rows(
     The settings in force when the first document is asked for hold for the run."""
     plan = _planned(doc_class, taxonomy, documents, embeddings, disaggregate)
     types = plan.field_types
-    _check_options(assigned, jobs)
+    _check_options(assigned)
+    workers = Workers.of(jobs)
     truth = labels if isinstance(labels, Labels) else read_labels(labels, fields=types)
     seen = set()
     waiting = _noted(_jobs(read_predictions(predictions, run=run, fields=types), truth), seen)
     if assigned == "labels":
         waiting = chain(waiting, _missing(truth, seen, run))
     batches = _in_batches(islice(waiting, skip, None), _BATCH)
-    done = (
-        _in_parallel(plan, batches, jobs)
-        if jobs > 1 and not embeddings
-        else chain.from_iterable(_scored_batch(plan, b) for b in batches)
-    )
+    batches = in_order(partial(_scored_batch, plan), batches, 1 if embeddings else workers)
+    done = chain.from_iterable(batches)
     yield from _reporting(done, progress)
 
 # %% ../nbs/48_score_run.ipynb #f5596c43
@@ -324,7 +312,7 @@ def score_run(
     doc_class: str = "contract",  # Class of the documents: decides the field types
     embeddings: bool = False,  # Ask the embedding model for a second opinion on names and clauses?
     run: str | None = None,  # The run, where the file holds several
-    jobs: int = 1,  # Worker processes; the results do not depend on it, and with embeddings one process does all
+    jobs: int | Workers = 1,  # Processes, or `Workers`; no result depends on it, and with embeddings one process does all
     progress: Callable[[int], Any]
     | bool
     | None = None,  # Called with the number of documents done; `True` draws a bar
