@@ -241,6 +241,10 @@ def dojo_score(
     ] = False,
     out: Annotated[Path, typer.Option(help="Folder for the outputs.")] = Path("dojo-score"),
     jobs: Annotated[int, typer.Option(min=1, help="Worker processes; the result does not depend on it.")] = 1,
+    backend: Annotated[str, typer.Option(help="processes, or dask (extra: dask).")] = "processes",
+    scheduler: Annotated[
+        str | None, typer.Option(help="Address of the Dask scheduler, such as tcp://10.0.0.7:8786.")
+    ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print the summaries as JSON.")] = False,
     version: Annotated[
         bool,
@@ -250,14 +254,16 @@ def dojo_score(
     """Score the extractions of a run against labels.
 
     Writes rows.jsonl, fields.jsonl, summary.json, report.html and report.md into --out. Status: 0 done, 1 no document could be scored, 2 bad usage or input."""
+    from llm_dojo_scoring.workers import Workers
+
     options = {
         "doc_class": doc_class,
         "embeddings": embeddings,
-        "jobs": jobs,
         "assigned": "labels" if all_labels else "predictions",
     }
-    asked = _Asked(predictions, labels, docs, taxonomy, options, parquet)
     with one_line_for_bad_input("dojo-score"):
+        options["jobs"] = Workers(jobs, backend, scheduler)
+        asked = _Asked(predictions, labels, docs, taxonomy, options, parquet)
         truth, runs, order = _checked(asked, run)
         folders = run_folders(runs, out)
         summaries = []

@@ -276,7 +276,8 @@ def score_rows(
     doc_class: str = "contract",  # Class of the documents: decides the field types
     embeddings: bool = False,  # Ask the embedding model for a second opinion on names and clauses?
     run: str | None = None,  # The run, where the file holds several
-    jobs: int | Workers = 1,  # Processes, or `Workers`; no result depends on it, and with embeddings one process does all
+    jobs: int
+    | Workers = 1,  # Processes, or `Workers`; no result depends on it, and with embeddings one process does all
     progress: Callable[[int], Any]
     | bool
     | None = None,  # Called with the number of documents done; `True` draws a bar
@@ -312,7 +313,8 @@ def score_run(
     doc_class: str = "contract",  # Class of the documents: decides the field types
     embeddings: bool = False,  # Ask the embedding model for a second opinion on names and clauses?
     run: str | None = None,  # The run, where the file holds several
-    jobs: int | Workers = 1,  # Processes, or `Workers`; no result depends on it, and with embeddings one process does all
+    jobs: int
+    | Workers = 1,  # Processes, or `Workers`; no result depends on it, and with embeddings one process does all
     progress: Callable[[int], Any]
     | bool
     | None = None,  # Called with the number of documents done; `True` draws a bar
