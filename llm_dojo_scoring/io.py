@@ -20,8 +20,8 @@ from .run_files import BadInput, read_records, some
 from .run_names import display_model, parse_experiment_name
 
 # %% auto #0
-__all__ = ['PERCENT_COLUMN_HINTS', 'ResultSet', 'infer_kind', 'read_workbook', 'read_codebook', 'log_frame', 'load_log',
-           'read_results', 'normalize_results_frame', 'as_percent']
+__all__ = ['PERCENT_COLUMN_HINTS', 'ResultSet', 'infer_kind', 'read_workbook', 'read_codebook', 'log_frame', 'rows_by_run',
+           'read_log_records', 'load_log', 'read_results', 'normalize_results_frame', 'as_percent']
 
 # %% ../nbs/91_io.ipynb #b25bf8ab
 _all_ = ["display_model", "parse_experiment_name"]
@@ -239,9 +239,11 @@ def log_frame(
         columns=[c for c in frame if frame[c].isna().all() and c not in ("surface", "n_scored")]
     )
 
-
-def _grouped(rows):
-    "Rows by the run they name; of files, or given as rows."
+# %% ../nbs/91_io.ipynb #fa52f066
+def rows_by_run(
+    rows: Any,  # Files of rows, rows that name their `run`, or a dictionary run -> rows
+) -> Mapping[str, list] | None:  # Run to its rows; `None` for none
+    "Rows by the run they name. Raises `BadInput` for a row that names none."
     if rows is None or isinstance(rows, Mapping):
         return rows
     files = [rows] if isinstance(rows, (str, os.PathLike)) else list(rows)
@@ -256,6 +258,21 @@ def _grouped(rows):
     return found
 
 
+def read_log_records(
+    path: str | os.PathLike,  # JSON lines, also gzipped
+    *,
+    strict: bool = False,  # Raise at the first damaged line instead of leaving it out with a warning
+) -> list[dict]:  # The records, in order
+    "The records of an experiment log. Raises `BadInput` for a file that is not there."
+    path = Path(path)
+    if not path.is_file():
+        raise BadInput(path, "an experiment log", "there is none: check the path")
+    with path.open("rb") as file:
+        packed = file.read(2) == b"\x1f\x8b"
+    records = _unpacked(path) if packed else load_records(path, strict=strict)
+    return [r for r in records if isinstance(r, Mapping)]
+
+
 def load_log(
     path: str | os.PathLike,  # JSON lines, also gzipped
     task: str | None = None,  # Records of this task only
@@ -264,18 +281,12 @@ def load_log(
     strict: bool = False,  # Raise at the first damaged line instead of leaving it out with a warning
 ) -> ResultSet:  # One row for each record
     "Read an experiment log. Raises `BadInput` for a file that is not there, and for rows that name no run."
-    path = Path(path)
-    if not path.is_file():
-        raise BadInput(path, "an experiment log", "there is none: check the path")
-    with path.open("rb") as file:
-        packed = file.read(2) == b"\x1f\x8b"
-    records = _unpacked(path) if packed else load_records(path, strict=strict)
-    records = [r for r in records if isinstance(r, Mapping) and task in (None, r.get("task"))]
-    frame = log_frame(records, _grouped(rows))
+    records = [r for r in read_log_records(path, strict=strict) if task in (None, r.get("task"))]
+    frame = log_frame(records, rows_by_run(rows))
     tasks = {r.get("task") for r in records}
     kind = {"subtype_classification": "sorter", "contract_entity_extraction": "extraction"}
     kind = kind.get(next(iter(tasks)), "unknown") if len(tasks) == 1 else "unknown"
-    return ResultSet(path, frame, None, kind, "jsonl")
+    return ResultSet(Path(path), frame, None, kind, "jsonl")
 
 
 def _unpacked(path):
