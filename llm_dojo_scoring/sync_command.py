@@ -12,7 +12,7 @@ import orjson
 import typer
 
 # %% auto #0
-__all__ = ['app', 'dojo_sync', 'push', 'verify', 'sync_main']
+__all__ = ['app', 'sync_main']
 
 # %% ../nbs/98c_sync_command.ipynb #6fb65300
 _SHOWN = (
@@ -151,7 +151,7 @@ app = typer.Typer(add_completion=False, rich_markup_mode=None, pretty_exceptions
 
 
 @app.callback(invoke_without_command=True)
-def dojo_sync(
+def _dojo_sync(
     context: typer.Context,
     task: Annotated[str, typer.Option(help="Name of the traces.")] = "subtype_classification",
     session: Annotated[str | None, typer.Option(help="One run.")] = None,
@@ -181,8 +181,8 @@ def dojo_sync(
     _read(task, session, max_items, env_file, outdir, False if no_workbook else workbook, as_json)
 
 
-@app.command()
-def push(
+@app.command("push")
+def _push(
     manifest: _MANIFEST,
     to: _TO,
     url: _URL = None,
@@ -205,8 +205,8 @@ def push(
         raise typer.Exit(1)
 
 
-@app.command()
-def verify(
+@app.command("verify")
+def _verify(
     manifest: _MANIFEST,
     to: _TO,
     url: _URL = None,
