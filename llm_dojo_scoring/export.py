@@ -14,12 +14,12 @@ from pathlib import Path
 
 from .core import is_null
 from .experiment import dotted_get, load_records  # noqa: F401
+from .output_files import replace_whole
 from .run_columns import extraction_columns, sorter_columns  # noqa: F401
 from .run_names import display_model, display_prompt_version  # noqa: F401
 from .run_ranking import score_interval
 from llm_dojo_scoring.workbook import (  # noqa: F401
     codebook_rows,
-    replace_file,
     write_compact_codebook_sheet,
     write_workbook,
 )
@@ -69,7 +69,7 @@ def write_codebook(
     writer = csv.writer(stream, lineterminator="\n")
     writer.writerow(_HEADERS)
     writer.writerows([safe_csv_text(text) for text in row] for row in codebook_rows(columns))
-    return replace_file(path, stream.getvalue().encode("utf-8"))
+    return replace_whole(path, stream.getvalue())
 
 # %% ../nbs/97_export.ipynb #a496363e
 SORTER_TASK = "subtype_classification"

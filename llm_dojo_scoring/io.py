@@ -12,12 +12,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from .core import is_null
+from .core import is_blank, is_null
 from .experiment import dotted_get, load_records
 from .recount import recount
 from .run_columns import extraction_columns, project, sorter_columns
 from .run_files import BadInput, read_records, some
 from .run_names import display_model, parse_experiment_name
+from .surfaces import surface_key
 
 # %% auto #0
 __all__ = ['PERCENT_COLUMN_HINTS', 'ResultSet', 'infer_kind', 'read_workbook', 'read_codebook', 'log_frame', 'rows_by_run',
@@ -189,11 +190,8 @@ def _headline_columns(task):
 
 def _surface(record):
     "What two runs must share to be compared; `None` when a part is not recorded."
-    data = record.get("data_source")
-    data = data if isinstance(data, Mapping) else {}
-    seed = data.get("seed") if not is_null(data.get("seed")) else data.get("sample_seed")
-    parts = (record.get("task"), data.get("dataset_fingerprint"), seed, record.get("n_rows"))
-    return None if any(is_null(p) or p == "" for p in parts) else ":".join(map(str, parts))
+    task, where = record.get("task"), surface_key(record)
+    return None if where is None or is_blank(task) else f"{task}:{where}"
 
 
 def _scored(record):

@@ -53,6 +53,7 @@ _AGENTS = {
     "sorter": ("sorter",),
     "sj": ("sorter", "judge"),
     "judge": ("judge",),
+    "judges": ("judge", *SPECIALISTS),
 }
 
 # %% ../nbs/81_score_catalog.ipynb #8c9735dc
@@ -138,6 +139,41 @@ extraction_field_score | 2 | 01 | mean | ext | + | field_scoring.score_field | s
 extraction_category_presence | 2 | 01 | mean | contract | + | field_scoring.score_category_presence:0 | share of the labelled clause categories that are covered
 guardrail_triggered | 2 | flag | mean | all | - | pipeline | a guardrail fired
 jaccard_median | 2 | 01 | mean | clause | + | tasks.contracteval_metrics:jaccard_median | token-set overlap, median over the clauses that exist
+field_exact_rate | 2 | 01 | mean | ext | + | diagnostics.extraction_diagnostics:field_exact_rate | share of field scores at 1
+field_partial_rate | 2 | 01 | mean | ext |  | diagnostics.extraction_diagnostics:field_partial_rate | share of field scores between 0 and 1
+field_miss_rate | 2 | 01 | mean | ext | - | diagnostics.extraction_diagnostics:field_miss_rate | share of field scores at 0
+n_fields_scored | 2 | count | sum | ext |  | diagnostics.extraction_diagnostics:n_fields_scored | field scores behind these shares
+list_precision | 2 | 01 | mean | ext | + | diagnostics.extraction_diagnostics:list_precision | precision of key obligations, mean over documents
+list_recall | 2 | 01 | mean | ext | + | diagnostics.extraction_diagnostics:list_recall | recall of key obligations, mean over documents
+list_f1 | 2 | 01 | mean | ext | + | diagnostics.extraction_diagnostics:list_f1 | F1 of key obligations, mean over documents
+list_micro_precision | 2 | 01 | mean | ext | + | diagnostics.extraction_diagnostics:list_micro_precision | precision of key obligations, all items pooled
+list_micro_recall | 2 | 01 | mean | ext | + | diagnostics.extraction_diagnostics:list_micro_recall | recall of key obligations, all items pooled
+list_micro_f1 | 2 | 01 | mean | ext | + | diagnostics.extraction_diagnostics:list_micro_f1 | F1 of key obligations, all items pooled
+list_micro_matched | 2 | count | sum | ext |  | diagnostics.extraction_diagnostics:list_micro_matched | labels of key obligations that were found
+list_micro_n_expected | 2 | count | sum | ext |  | diagnostics.extraction_diagnostics:list_micro_n_expected | labels of key obligations
+list_micro_n_predicted | 2 | count | sum | ext |  | diagnostics.extraction_diagnostics:list_micro_n_predicted | items returned as key obligations
+date_mae_days | 2 | days | mean | ext | - | diagnostics.extraction_diagnostics:date_mae_days | mean absolute error of dates
+date_median_ae_days | 2 | days | mean | ext | - | diagnostics.extraction_diagnostics:date_median_ae_days | median absolute error of dates
+date_r2 | 2 | float(-inf,1] | mean | ext | + | diagnostics.extraction_diagnostics:date_r2 | share of the variance of dates explained; below 0, worse than their mean
+date_n_pairs | 2 | count | sum | ext |  | diagnostics.extraction_diagnostics:date_n_pairs | dates that both sides state
+duration_mae_days | 2 | days | mean | ext | - | diagnostics.extraction_diagnostics:duration_mae_days | mean absolute error of terms
+duration_median_ae_days | 2 | days | mean | ext | - | diagnostics.extraction_diagnostics:duration_median_ae_days | median absolute error of terms
+duration_r2 | 2 | float(-inf,1] | mean | ext | + | diagnostics.extraction_diagnostics:duration_r2 | share of the variance of terms explained; below 0, worse than their mean
+duration_n_pairs | 2 | count | sum | ext |  | diagnostics.extraction_diagnostics:duration_n_pairs | terms that both sides state
+money_mae_usd | 2 | USD | mean | ext | - | diagnostics.extraction_diagnostics:money_mae_usd | mean absolute error of amounts
+money_median_ae_usd | 2 | USD | mean | ext | - | diagnostics.extraction_diagnostics:money_median_ae_usd | median absolute error of amounts
+money_n_pairs | 2 | count | sum | ext |  | diagnostics.extraction_diagnostics:money_n_pairs | amounts that both sides state
+span_count_mae | 2 | count | mean | ext | - | diagnostics.extraction_diagnostics:span_count_mae | mean absolute difference in the number of items of a document
+span_count_signed_mean | 2 | count | mean | ext |  | diagnostics.extraction_diagnostics:span_count_signed_mean | mean difference in the number of items; above 0, more items than labels
+span_count_n_docs | 2 | count | sum | ext |  | diagnostics.extraction_diagnostics:span_count_n_docs | documents behind these differences
+error_decomposition | 2 | object | none | ext |  | diagnostics.extraction_diagnostics:error_decomposition | exact, partial and missed scores of each field
+field_presence_per_field | 2 | object | none | ext |  | diagnostics.extraction_diagnostics:field_presence_per_field | share of documents with a value, for each field
+predicted_handoff_overall | 2 | 01 | mean | chain | + | handoff.handoff_ablation:predicted_handoff_overall | extraction score under the family that the sorter answered
+ground_truth_handoff_overall | 2 | 01 | mean | chain | + | handoff.handoff_ablation:ground_truth_handoff_overall | extraction score of the same documents under their true family
+sorter_loss_pp | 2 | percentage points | mean | chain | - | handoff.handoff_ablation:sorter_loss_pp | what wrong families cost the extraction
+agree_rate | 2 | 01 | mean | judges | + | judge.judge_calibration:agree_rate | share of the scored rows on which judge and scorer agree
+judge_strict | 2 | count | sum | judges | - | judge.judge_calibration:judge_strict | strong scores that the judge calls inaccurate
+judge_lenient | 2 | count | sum | judges | - | judge.judge_calibration:judge_lenient | weak scores that the judge calls accurate
 false_no_related_rate_paper | 2 | 01 | mean | lazy | - | tasks.contracteval_metrics:false_no_related_rate_paper | denied clauses over the benchmark's 1,244
 """
 _LOG = """

@@ -10,17 +10,17 @@ import json
 import math
 import os
 import re
-import tempfile
 from collections.abc import Iterable, Mapping
 from datetime import date, datetime
 from pathlib import Path
 from typing import Any
 
 from .core import is_null
+from .output_files import replace_whole
 from .run_columns import project, sorter_columns
 
 # %% auto #0
-__all__ = ['clean_text', 'cell_value', 'replace_file', 'codebook_rows', 'write_compact_codebook_sheet', 'write_workbook']
+__all__ = ['clean_text', 'cell_value', 'codebook_rows', 'write_compact_codebook_sheet', 'write_workbook']
 
 # %% ../nbs/96_workbook.ipynb #ab49e4b5
 _LONGEST = 32_767
@@ -158,28 +158,6 @@ def _xlsxwriter():
     return xlsxwriter
 
 # %% ../nbs/96_workbook.ipynb #e4c8ee09
-def replace_file(
-    path: str | os.PathLike,  # A file
-    data: bytes,  # Its new content
-) -> Path:  # The file
-    "Write a file whole: readers see the old content or the new one, never half of it. Folders are made."
-    path = Path(path)
-    path.parent.mkdir(parents=True, exist_ok=True)
-    handle, draft = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
-    try:
-        with os.fdopen(handle, "wb") as file:
-            file.write(data)
-            file.flush()
-            os.fsync(file.fileno())
-        mask = os.umask(0)
-        os.umask(mask)
-        os.chmod(draft, 0o666 & ~mask)
-        os.replace(draft, path)
-    finally:
-        Path(draft).unlink(missing_ok=True)
-    return path
-
-
 def codebook_rows(
     columns: list[dict],  # Columns as `sorter_columns` returns them
 ) -> list[tuple[str, ...]]:  # Variable, Description, Type, Source, Example / Values
@@ -231,4 +209,4 @@ def write_workbook(
     if codebook_sheet:
         write_compact_codebook_sheet(book, columns)
     book.close()
-    return replace_file(path, stream.getvalue())
+    return replace_whole(path, stream.getvalue())

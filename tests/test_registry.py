@@ -44,7 +44,10 @@ subclass_accuracy subclass_accuracy_equiv
 sorter_exact_match sorter_subtype_accuracy sorter_confidence extractor_overall extractor_field_presence
 extractor_verified_precision extractor_category_presence extractor_schema_valid jaccard_mean no_related_rate
 false_no_related_rate parties_score parties_f1 parties_precision parties_verified_precision
-contract_value_score failure cost field_presence schema_valid confidence
+contract_value_score failure cost field_presence schema_valid confidence date_mae_days
+date_median_ae_days date_r2
+date_n_pairs duration_mae_days duration_r2 money_mae_usd money_n_pairs span_count_mae
+span_count_signed_mean span_count_n_docs field_exact_rate list_micro_f1 sorter_loss_pp agree_rate
 """.split()
 
 LABELS = (["yes", "yes", "yes", "no"], ["yes", "yes", "no", "no"])
@@ -123,6 +126,54 @@ SAMPLES |= {
     }.items()
     for name in names.split()
 }
+TRUTHS = [
+    {
+        "effective_date": "March 3, 2024",
+        "term_length": "two years",
+        "contract_value": "$5",
+        "key_obligations": ["pay"],
+    },
+    {
+        "effective_date": "May 9, 2025",
+        "term_length": "one year",
+        "contract_value": "$9",
+        "key_obligations": ["sue"],
+    },
+]
+LIST = {"precision": 1.0, "recall": 1.0, "f1": 1.0, "matched": 1, "n_predicted": 1, "n_expected": 1}
+SAMPLES["diagnostics.extraction_diagnostics"] = (
+    [
+        {
+            "filename": str(i),
+            "status": "completed",
+            "predicted": truth,
+            "expected_fields": truth,
+            "field_scores": dict.fromkeys(truth, 1.0),
+            "entity_list_scores": {"key_obligations": LIST},
+        }
+        for i, truth in enumerate(TRUTHS)
+    ],
+    {field: TYPES[field] for field in TRUTHS[0]},
+)
+SAMPLES["handoff.handoff_ablation"] = (
+    [
+        {
+            "filename": "a",
+            "extractor_scores": {"overall_score": 0.5},
+            "extractor_gt_scores": {"overall_score": 0.7},
+        }
+    ],
+)
+SAMPLES["judge.judge_calibration"] = (
+    [
+        {
+            "kind": "calibration",
+            "filename": "a",
+            "deterministic_overall_score": 0.9,
+            "correctness_label": "accurate",
+        }
+    ],
+)
 UNITS = {"01": "float[0,1]"}
 SOURCED = [m for m in REGISTRY.filter() if m.source]
 
@@ -151,7 +202,7 @@ def test_a_source_returns_the_score(metric):
         assert value is not None
     else:
         value = float(value)
-        low = -1.0 if metric.units == "float[-1,1]" else 0.0
+        low = {"float[-1,1]": -1.0, "float(-inf,1]": float("-inf")}.get(metric.units, 0.0)
         assert value >= low and (value <= 1 or not metric.units.startswith("float"))
 
 
