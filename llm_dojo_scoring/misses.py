@@ -159,7 +159,7 @@ def _evidence(master):
 
 def _documents(rows, expected, run):
     "(prediction, label) of each first row that has a label, and the names of the others."
-    labels = expected if isinstance(expected, Labels) else read_labels(expected)
+    labels = expected if isinstance(expected, Labels) else read_labels(rows if expected is None else expected)
     found, seen, others = [], set(), []
     for prediction in read_predictions(rows, run=run):
         label = labels.get(prediction.key)
@@ -173,7 +173,7 @@ def _documents(rows, expected, run):
 # %% ../nbs/74d_misses.ipynb #76165694
 def attribute_misses(
     rows: object,  # The run's rows: a path, a frame or dictionaries, as for `read_predictions`
-    expected: object,  # The labels: a path, a frame, `{document: expected fields}`, as for `read_labels`
+    expected: object = None,  # The labels, as for `read_labels`; `None` takes what the rows themselves expect
     *,
     run: str | None = None,  # The run, where the rows hold several
     master: object = None,  # CUAD's table, to know families by; without it the labels' `presence` serves
@@ -238,11 +238,12 @@ class Recovery:
         return self.counts["recovered"] - self.counts["regressed"]
 
     def by_family(self) -> list[dict]:
-        "One row a family, most recovered first."
+        "One row a family, those in which most changed first."
         of: dict[str, Counter] = {}
         for state, before, _ in self.spans:
             of.setdefault(before.family.family, Counter())[state] += 1
-        order = sorted(of, key=lambda f: (f == "unclassified", -of[f]["recovered"], -of[f]["regressed"], f))
+        moved = {f: n["recovered"] + n["regressed"] for f, n in of.items()}
+        order = sorted(of, key=lambda f: (f == "unclassified", -moved[f], -of[f]["recovered"], f))
         return [
             {"family": f, **{s: of[f][s] for s in _STATES}, "net": of[f]["recovered"] - of[f]["regressed"]}
             for f in order
@@ -298,7 +299,7 @@ def _shares(documents, common):
 def recovery_check(
     before_rows: object,  # Rows of the run before, or its `MissReport`
     after_rows: object,  # Rows of the run after, or its `MissReport`
-    manifest: object = None,  # The labels of both; not needed for two reports
+    manifest: object = None,  # The labels of both; `None` for two reports, or for rows that keep their own
     **options,  # As for `attribute_misses`, except `run`: cut each run out first, or give two reports
 ) -> Recovery:  # What was recovered, what was lost for it, and what is still missing
     """Which missed clauses a change brought back, before the composite score is trusted.
@@ -342,11 +343,11 @@ _COLOURS = {
 _DRAWN = 12
 
 
-def _rest(rows, names):
-    "The first families, and the others added up."
-    rest = rows[_DRAWN:]
-    more = {"family": f"{len(rest)} more", **{n: sum(r[n] for r in rest) for n in names}}
-    return rows[:_DRAWN] + ([more] if rest else [])
+def _beside(row):
+    "What stands at the end of a bar."
+    if "missed" in row:
+        return f"{row['missed']} of {row['labelled']} missed"
+    return f"+{row['recovered']} \u2212{row['regressed']}"
 
 # %% ../nbs/74d_misses.ipynb #3e4bfd11
 def plot_misses(
@@ -356,18 +357,32 @@ def plot_misses(
     import matplotlib
     from matplotlib.figure import Figure
 
-    names = [n for n in (OUTCOMES if isinstance(found, MissReport) else _STATES) if found.counts[n]]
-    rows = _rest(found.by_family(), names)
-    with matplotlib.rc_context({"font.size": 9, "axes.spines.top": False, "axes.spines.right": False}):
-        figure = Figure(figsize=(7.6, 1.0 + 0.24 * max(len(rows), 1)), layout="constrained")
+    report = isinstance(found, MissReport)
+    names = [n for n in (OUTCOMES if report else _STATES) if found.counts[n]]
+    every = found.by_family()
+    rows = every[:_DRAWN]
+    style = {
+        "font.size": 9,
+        "axes.spines.top": False,
+        "axes.spines.right": False,
+        "axes.titlelocation": "left",
+    }
+    with matplotlib.rc_context({**style, "axes.titlesize": 10, "axes.titleweight": "bold"}):
+        figure = Figure(figsize=(7.6, 1.2 + 0.22 * max(len(rows), 1)), layout="constrained")
         ax = figure.add_subplot()
         for y, row in enumerate(reversed(rows)):
             left = 0
             for name in names:
                 ax.barh(y, row[name], left=left, color=_COLOURS[name], height=0.72)
                 left += row[name]
+            ax.annotate(_beside(row), (left, y), (4, 0), textcoords="offset points", va="center", fontsize=8)
         ax.set_yticks(range(len(rows)), [r["family"] for r in reversed(rows)])
         ax.set_xlabel("labelled clauses")
+        ax.margins(x=0.14)
+        title = (
+            "What became of labelled clauses" if report else "What a change brought back, and what it lost"
+        )
+        ax.set_title(title + (f", {len(rows)} of {len(every)} families" if len(every) > len(rows) else ""))
         handles = [matplotlib.patches.Patch(color=_COLOURS[n], label=n.replace("_", " ")) for n in names]
-        ax.legend(handles=handles, loc="lower right", frameon=False)
+        figure.legend(handles=handles, loc="outside lower right", ncols=max(len(names), 1), frameon=False)
     return figure

@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from html import escape
 from pathlib import Path
@@ -20,9 +20,11 @@ from .run_files import BadInput, read_records
 from .run_inputs import read_predictions, row_id
 from .run_labels import Labels, read_labels, read_presence
 from .score_run import checked_field_types, scorer_record
+from .scored_run import METRICS
 
 # %% auto #0
-__all__ = ['manifest_version', 'RescoredRow', 'Rescored', 'rescore', 'rescore_manifest', 'Move', 'Moves', 'moved_scores']
+__all__ = ['manifest_version', 'RescoredRow', 'Rescored', 'rescore', 'rescore_manifest', 'summarize', 'Move', 'Moves',
+           'moved_scores']
 
 # %% ../nbs/75_rescore.ipynb #6c31abb7
 _VERSION = re.compile(r"(?i)(?:^|_)(v\d+)(?:_?([a-z]+))?(?:_\d+)?$")
@@ -177,6 +179,31 @@ def rescore_manifest(
 ) -> dict:  # {rows, skipped, overall, fields}, means to four decimals
     "The record of one rescored manifest. Raises as `rescore`. Source: Scoring & Metrics Reference, section 8."
     return rescore(path, field_types, labels=labels, run=run).as_dict()
+
+# %% ../nbs/75_rescore.ipynb #917ac07d
+def summarize(
+    rows: Iterable[Mapping],  # Composite rows, such as `Rescored.rows[i].row` or the lines of rows.jsonl
+) -> dict[str, dict]:  # Name to {n, mean}, four decimals; `None` where nothing is defined
+    """Means of composite rows: the headline numbers, each field, and each list's audit.
+
+    Failed rows are left out, so that this mean is that of completed rows. Source: Scoring & Metrics Reference, section 8."""
+    values: dict[str, list] = {name: [] for name in METRICS}
+    for row in rows:
+        if row.get("failed") or row.get("status") in ("error", "failed", "missing"):
+            continue
+        audits = row.get("entity_list_audit") or {}
+        told = {
+            "overall_score": row.get("overall_score"),
+            **{m: row.get(m) for m in METRICS[1:]},
+            **row["field_scores"],
+        }
+        for field, audit in audits.items():
+            told[f"{field}_verified_precision"] = audit["verified_precision"]
+            told[f"{field}_hallucination_rate"] = audit["hallucination_rate"]
+        for name, value in told.items():
+            values.setdefault(name, []).extend(finite([value]))
+    found = {"overall" if k == "overall_score" else k: v for k, v in values.items()}
+    return {name: {"n": len(v), "mean": rounded(mean_or_none(v))} for name, v in found.items()}
 
 # %% ../nbs/75_rescore.ipynb #de6fe1ad
 @dataclass(frozen=True, slots=True)

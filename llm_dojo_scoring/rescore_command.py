@@ -139,7 +139,10 @@ def dojo_rescore(
         Path | None, typer.Option(help="Scores to hold the present ones against: lists what moved.")
     ] = None,
     out: Annotated[
-        Path | None, typer.Option(help="File for the means; with --auto-50 reports/same_scorer_scores.json.")
+        Path | None,
+        typer.Option(
+            help="File for the means; with --manifest and --auto-50 reports/same_scorer_scores.json."
+        ),
     ] = None,
     moves: Annotated[
         Path | None, typer.Option(help="File for the moved scores, one JSON object a line.")
@@ -176,7 +179,8 @@ def dojo_rescore(
     except OSError as e:
         typer.echo(f"dojo-rescore: {e.filename}: expected a readable file; {e.strerror}", err=True)
         raise typer.Exit(2) from None
-    _deliver(found, moved, out or (_OUT if auto_50 else None), moves, as_json)
+    usual = _OUT if auto_50 or (manifest and against is None) else None
+    _deliver(found, moved, out or usual, moves, as_json)
 
 # %% ../nbs/75a_rescore_command.ipynb #98ba88e0
 def _rescored(paths, labels, run, taxonomy, disaggregate):

@@ -231,3 +231,33 @@ def test_stored_runs_move_by_rules_that_are_named(pack):
     assert all(m.rule and m.rule != "not scored" for m in moves.moved)
     by_field = {f for f in (r["field"] for r in moves.by_rule())}
     assert "governing_law" not in by_field and "term_length" not in by_field  # containment is unchanged
+
+
+def test_the_known_form_writes_where_it_always_did(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    rows = [row("a", {"governing_law": "Utah"}, {"governing_law": "Utah"})]
+    path = written(tmp_path / "extraction_ab_v18_50.jsonl", rows)
+    assert run(path).exit_code == 0 and not (tmp_path / "reports").exists()
+    assert run("--manifest", path).exit_code == 0
+    told = json.loads((tmp_path / "reports" / "same_scorer_scores.json").read_text())
+    assert told["v18"] == {"rows": 1, "skipped": 0, "overall": 1.0, "fields": {"governing_law": 1.0}}
+
+
+def test_a_summary_counts_completed_rows_only():
+    from llm_dojo_scoring.rescore import summarize
+
+    audit = {"parties": {"verified_precision": 0.5, "hallucination_rate": 0.5}}
+    rows = [
+        {
+            "overall_score": 1.0,
+            "field_scores": {"parties": 1.0},
+            "entity_list_audit": audit,
+            "schema_valid": 1.0,
+        },
+        {"overall_score": 0.0, "field_scores": {"parties": 0.0}, "status": "failed", "schema_valid": 0.0},
+    ]
+    told = summarize(rows)
+    assert told["overall"] == told["parties"] == told["schema_valid"] == {"n": 1, "mean": 1.0}
+    assert told["parties_hallucination_rate"] == {"n": 1, "mean": 0.5}
+    assert told["category_presence"] == {"n": 0, "mean": None}
+    assert summarize([])["overall"] == {"n": 0, "mean": None}
