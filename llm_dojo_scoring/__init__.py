@@ -42,7 +42,8 @@ _NAMES = {
 }
 _WHERE = {name: module for module, names in _NAMES.items() for name in names.split()}
 _SUBMODULES = (
-    "bootstrap bundles classification comparison config contracteval core cost cuad"
+    "adjudication"
+    " bootstrap bundles classification comparison config contracteval core cost cuad"
     " diagnostics doc_bundles embedding emitter equivalences error_analysis experiment export"
     " failure_modes field_scoring interpret io label_audit labels langfuse_sync legalbench"
     " master_labels misses monte_carlo phoenix_sync pooled profiles pruning registry rescore"
