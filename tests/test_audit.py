@@ -379,3 +379,16 @@ def test_both_ends_of_the_range_are_shares(share, true):
     item = "Licensee pays nothing"
     assert is_grounded(item, "Licensee pays the fee.", token_coverage=share).true == true
     assert verify_list_items([item], "Licensee pays the fee.", token_coverage=share) == [true]
+
+
+@pytest.mark.parametrize("together, true", [(7, True), (6, False)])
+def test_words_that_stand_together_just_often_enough_are_not_scattered(together, true):
+    words = "alpha bravo charlie delta echo foxtrot golf hotel india juliet".split()
+    text = f"{' '.join(words[:together])}{' filler words here' * 60} {' '.join(words[together:])}"
+    found = is_grounded(" ".join(words), text, grounding="guarded")
+    assert (found.true, found.coverage, found.window_coverage) == (true, 1.0, together / 10)
+
+
+def test_an_audited_item_shows_its_label():
+    with_label, without = audit_items("name", ["Acme Corp", "Zenith Ltd"], ["Acme Corp"], "Acme Corp signs.")
+    assert "label: Acme Corp" in with_label._repr_html_() and "no label" in without._repr_html_()
