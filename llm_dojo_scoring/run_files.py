@@ -16,7 +16,7 @@ from pathlib import Path
 import orjson
 
 # %% auto #0
-__all__ = ['BadInput', 'some', 'read_lines', 'read_records']
+__all__ = ['BadInput', 'some', 'read_lines', 'file_at', 'parts_of', 'read_records']
 
 # %% ../nbs/46a_run_files.ipynb #d06957cc
 class BadInput(ValueError):
@@ -83,7 +83,8 @@ def _lines(path):
     "Yield the line number and the bytes of each line, without a byte order mark."
     number = 0
     try:
-        with open(path, "rb") as raw:
+        with path.open("rb") as raw:
+            raw = raw if hasattr(raw, "peek") else io.BufferedReader(raw)
             for number, line in enumerate(_opened(path, raw), 1):
                 yield number, line.removeprefix(b"\xef\xbb\xbf") if number == 1 else line
     except FileNotFoundError:
@@ -177,28 +178,64 @@ def _parquet_records(path):
     except ImportError:
         raise BadInput(path, "the parquet extra", "pip install 'llm-dojo-scoring[parquet]'") from None
     try:
-        batches = parquet.ParquetFile(path).iter_batches(batch_size=1024)
-        rows = (row for batch in batches for row in batch.to_pylist())
-        yield from ((f"{path} row {i}", row) for i, row in enumerate(rows, 1))
+        with path.open("rb") as file:
+            batches = parquet.ParquetFile(file).iter_batches(batch_size=1024)
+            rows = (row for batch in batches for row in batch.to_pylist())
+            yield from ((f"{path} row {i}", row) for i, row in enumerate(rows, 1))
     except (pyarrow.ArrowException, OSError) as e:
         why = str(e).splitlines()[0].rstrip(".")
         raise BadInput(path, "a parquet file", f"{why}: write it again") from None
 
 # %% ../nbs/46a_run_files.ipynb #4baec838
-_READERS = {".parquet": _parquet_records, ".pq": _parquet_records, ".csv": _csv_records}
+def file_at(
+    source: str | Path,  # A path, or a URL such as "s3://runs/171.jsonl.gz"
+) -> Path:  # A path to open; for a URL one that speaks its protocol
+    "The file or folder of that name. Raises `BadInput` for a URL when the extra `remote` is missing."
+    if "://" not in str(source):
+        return Path(source)
+    try:
+        from upath import UPath
+
+        return UPath(str(source))
+    except ImportError as error:
+        fix = f"{error}: install the extra llm-dojo-scoring[remote], and the package of that file system"
+        raise BadInput(source, "a file system that can be reached", fix) from None
+    except ValueError as error:
+        raise BadInput(source, "a URL of a known protocol", str(error)) from None
 
 # %% ../nbs/46a_run_files.ipynb #976aa0d5
+_READERS = {".parquet": _parquet_records, ".pq": _parquet_records, ".csv": _csv_records}
+_PARTS = {".jsonl", ".ndjson", ".json", *_READERS}
+
+
+def _ending(path):
+    ending = Path(path.name).with_suffix("").suffix if path.suffix.lower() == ".gz" else path.suffix
+    return ending.lower()
+
+# %% ../nbs/46a_run_files.ipynb #10046062
+def parts_of(
+    path: Path,  # A folder
+) -> list[Path]:  # Its files of rows, by name; none when it holds none
+    "The parts of a run that was written in parts: JSON lines, JSON, CSV and parquet, plain or gzip."
+    files = (p for p in path.iterdir() if p.name[:1] not in "._" and _ending(p) in _PARTS and p.is_file())
+    return sorted(files, key=lambda p: p.name)
+
+# %% ../nbs/46a_run_files.ipynb #a56f0299
+def _file_records(path):
+    "The records of a file, or of the parts of a folder."
+    for part in parts_of(path) if path.is_dir() else (path,):
+        yield from _READERS.get(_ending(part), _json_records)(part)
+
+# %% ../nbs/46a_run_files.ipynb #54836b8a
 def read_records(
-    source: object,  # A path, a pandas or polars frame, or an iterable of dictionaries
+    source: object,  # A path, a URL, a folder of parts, a pandas or polars frame, or an iterable of dictionaries
     name: str = "rows",  # What to call it in messages when it is no file
 ) -> Iterator[tuple[str, dict]]:  # The place (`file:line`) and the record, one at a time
     """Read the records of a file, a frame or a list, one at a time.
 
     Raises `BadInput` at the first record that is not a dictionary, and when there is none at all."""
     if isinstance(source, (str, Path)):
-        path, found = Path(source), False
-        ending = path.with_suffix("").suffix if path.suffix.lower() == ".gz" else path.suffix
-        records = _READERS.get(ending.lower(), _json_records)(path)
+        records, found = _file_records(file_at(source)), False
     elif hasattr(source, "columns"):
         rows = source.to_dicts() if hasattr(source, "to_dicts") else source.to_dict("records")
         records, found = ((f"{name}[{i}]", row) for i, row in enumerate(rows)), False

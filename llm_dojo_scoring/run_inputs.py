@@ -14,7 +14,7 @@ import orjson
 
 from .core import is_blank, is_null
 from .master_labels import join_key
-from .run_files import BadInput, read_records, some
+from .run_files import BadInput, file_at, read_records, some
 
 # %% auto #0
 __all__ = ['Prediction', 'parsed_output', 'row_id', 'read_predictions', 'run_names', 'BadInput']
@@ -197,11 +197,13 @@ def _chosen(source, run, name):
         raise BadInput(label, f"run {run!r}", fix)
 
 # %% ../nbs/47a_run_inputs.ipynb #c3fd5934
+def _heads(folder):
+    return [p for p in (folder / "runs.jsonl.gz", folder / "runs.jsonl") if p.is_file()]
+
+
 def _pack_rows(folder, run):
     "The file of a folder of runs that holds the rows of one of them."
-    heads = [p for p in (folder / "runs.jsonl.gz", folder / "runs.jsonl") if p.is_file()]
-    if not heads:
-        raise BadInput(folder, "a file of predictions or a folder with runs.jsonl", "give the file itself")
+    heads = _heads(folder)
     if run is None:
         raise BadInput(folder, "the choice of a run", "choose with run=, for example run='171'")
     for where, head in read_records(heads[0]):
@@ -216,8 +218,9 @@ def _pack_rows(folder, run):
 # %% ../nbs/47a_run_inputs.ipynb #5476bd40
 def _source(source, run):
     "The source and the run's name, of a folder of runs the file with its rows."
-    if isinstance(source, (str, Path)) and Path(source).is_dir():
-        return _pack_rows(Path(source), run)
+    path = file_at(source) if isinstance(source, (str, Path)) else None
+    if path is not None and path.is_dir() and _heads(path):
+        return _pack_rows(path, run)
     return source, run
 
 

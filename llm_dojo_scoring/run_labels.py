@@ -143,7 +143,8 @@ def read_labels(
     "Read all labels of a source. Raises `BadInput` for the first thing that is wrong in it."
     if isinstance(source, Mapping):
         source = [{"filename": name, "expected_fields": value} for name, value in source.items()]
-    table = isinstance(source, (str, Path)) and ".csv" in [s.lower() for s in Path(source).suffixes[-2:]]
+    local = isinstance(source, (str, Path)) and "://" not in str(source)
+    table = local and ".csv" in [s.lower() for s in Path(source).suffixes[-2:]]
     if table and _is_master(Path(source), fields):
         found = _master_labels(Path(source), rule)
     else:

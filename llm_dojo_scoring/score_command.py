@@ -16,6 +16,7 @@ import typer
 
 from .command_line import one_line_for_bad_input, version_of
 from .output_files import replace_whole, run_folders
+from .run_files import file_at, parts_of
 
 # %% auto #0
 __all__ = ['app', 'dojo_score']
@@ -29,15 +30,16 @@ def _digest(*parts):
     whole = hashlib.sha256()
     for part in parts:
         whole.update(b"\0")
-        if isinstance(part, Path) and part.is_dir():
+        if isinstance(part, Path) and part.is_dir() and not parts_of(part):
             listed = sorted(
                 (str(p.relative_to(part)), p.stat().st_size, p.stat().st_mtime_ns) for p in part.rglob("*")
             )
             whole.update(repr(listed).encode())
-        elif isinstance(part, Path):
-            with part.open("rb") as file:
-                while block := file.read(1 << 20):
-                    whole.update(block)
+        elif hasattr(part, "open"):
+            for file_of in parts_of(part) if part.is_dir() else (part,):
+                with file_of.open("rb") as file:
+                    while block := file.read(1 << 20):
+                        whole.update(block)
         else:
             whole.update(repr(part).encode())
     return whole.hexdigest()[:16]
@@ -106,8 +108,8 @@ def _write_parquet(out):
 class _Asked(NamedTuple):
     "What the user asked for, the same for every run of the file."
 
-    predictions: Path
-    labels: Path
+    predictions: str
+    labels: str
     docs: Path | None
     taxonomy: Path | None
     options: dict  # Options of `score_rows`: doc_class, embeddings, jobs, assigned
@@ -118,7 +120,9 @@ def _work_file(asked, run, out):
     "Where the scored documents of this very job are kept until it is done."
     from llm_dojo_scoring.score_run import scorer_record
 
-    files = [p for p in (asked.predictions, asked.labels, asked.docs, asked.taxonomy) if p is not None]
+    files = [
+        file_at(p) for p in (asked.predictions, asked.labels, asked.docs, asked.taxonomy) if p is not None
+    ]
     choices = sorted((k, v) for k, v in asked.options.items() if k != "jobs")
     return out / f".work-{_digest(scorer_record(asked.options['embeddings']), run, choices, *files)}.jsonl"
 
@@ -215,9 +219,14 @@ app = typer.Typer(add_completion=False, rich_markup_mode=None, pretty_exceptions
 @app.command()
 def dojo_score(
     predictions: Annotated[
-        Path, typer.Argument(help="JSONL, JSONL.gz, CSV, parquet, or an experiment record.")
+        str,
+        typer.Argument(
+            help="JSONL, JSONL.gz, CSV, parquet, an experiment record, a folder of parts, or a URL of one."
+        ),
     ],
-    labels: Annotated[Path, typer.Option(help="JSONL with expected_fields, or CUAD's master table.")],
+    labels: Annotated[
+        str, typer.Option(help="JSONL with expected_fields (also by URL), or CUAD's master table.")
+    ],
     run: Annotated[
         str | None, typer.Option(help="One of several runs in the file; without it each is scored apart.")
     ] = None,

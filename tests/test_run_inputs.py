@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 from llm_dojo_scoring.run_files import read_records
 from llm_dojo_scoring.run_inputs import BadInput, parsed_output, read_predictions, run_names
 from llm_dojo_scoring.run_labels import Documents, read_labels
+from llm_dojo_scoring.score_run import score_run
 from llm_dojo_scoring.taxonomy import field_types_for
 
 ROWS = [
@@ -221,3 +222,23 @@ def test_the_runs_of_the_pack_are_named_only_when_all_can_be_read(pack):
     with pytest.raises(BadInput, match="the rows hold scores only"):
         run_names(pack / "rows_extraction.jsonl.gz", fields=FIELDS)
     assert run_names(pack, run="081", fields=FIELDS) == {"081": 509}
+
+
+def test_a_run_in_parts_on_another_file_system_is_the_run(data):
+    upath = pytest.importorskip("upath", reason="needs the extra remote")
+    lines = (data / "runs/extractions.jsonl").read_text().splitlines(keepends=True)
+    for i in range(0, len(lines), 7):
+        part = upath.UPath(f"memory://runs/x/part-{i:03d}.jsonl")
+        part.parent.mkdir(parents=True, exist_ok=True)
+        part.write_text("".join(lines[i : i + 7]))
+    labels = upath.UPath("memory://labels.jsonl")
+    labels.write_bytes((data / "labels/expected.jsonl").read_bytes())
+    far = score_run("memory://runs/x", "memory://labels.jsonl", run="careful")
+    near = score_run(data / "runs/extractions.jsonl", data / "labels/expected.jsonl", run="careful")
+    assert far.to_dict() == near.to_dict() and far.rows == near.rows
+
+
+def test_a_url_without_its_protocol_is_a_bad_input():
+    pytest.importorskip("upath", reason="needs the extra remote")
+    with pytest.raises(BadInput, match="nosuch://x/a.jsonl"):
+        list(read_records("nosuch://x/a.jsonl"))
