@@ -27,6 +27,14 @@ assert result.overall_score == 1.0, result
 command = Path(sys.executable).with_name("dojo-score")
 for arguments in (["--help"], ["--version"]):
     subprocess.run([command, *arguments], check=True, stdout=subprocess.DEVNULL)
+subprocess.run([command.with_name("dojo-sync"), "--help"], check=True, stdout=subprocess.DEVNULL)
+from llm_dojo_scoring.emitter import Emitter, LangfuseSink, LocalManifestSink, PhoenixSink  # noqa: E402
+
+em = Emitter(
+    [LocalManifestSink("minimal-scores.jsonl"), LangfuseSink(), PhoenixSink("http://127.0.0.1:9", deadline=1)]
+)
+em.emit_score("sorter", "a.txt", "accuracy", 1.0, run_id="minimal")
+assert [d.sent for d in em.flush()] == [0, 0] and em.get_scorecard("sorter")["accuracy"] == 1.0
 out = Path("minimal-out")
 subprocess.run(
     [
