@@ -45,6 +45,21 @@ def paired_delta(deltas, n_boot=2000, seed=42):
     return {"p_win_strict": sum(m > 0 for m in means) / n_boot}
 
 
+def committees(docs, k_list, n_sim=400, seed=42):
+    "Accuracy of majorities of k draws, one committee at a time."
+    rng, curve = random.Random(seed), []
+    for k in k_list:
+        right = 0.0
+        for doc in docs.values():
+            labels, counts = list(doc["observations"]), list(doc["observations"].values())
+            for _ in range(n_sim):
+                votes = Counter(rng.choices(labels, counts, k=k))
+                most = max(votes.values())
+                right += rng.choice([v for v, n in votes.items() if n == most]) == doc["expected"]
+        curve.append(right / n_sim / len(docs))
+    return curve
+
+
 # ---- text
 
 _PUNCTUATION = re.compile(r"[,.;:'\"()\[\]{}!?@#$%^&*+=|\\/<>~`_-]")

@@ -31,6 +31,7 @@ GROUPS = {
     "a": "rows_extraction",
     "b": "rows_extraction",
     "c": "rows_statistics",
+    "d": "rows_monte_carlo",
     "e": "rows_contracteval",
     "f": "rows_lists",
     "g": "rows_audit",

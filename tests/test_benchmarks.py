@@ -87,3 +87,12 @@ def test_the_baseline_agrees_where_the_rules_agree(frame):
     assert {k: ours[k] for k in ("ci_lo", "ci_hi")} == baseline.delta_significance(scores, scores[1:], 300)
     assert baseline.jaro_winkler("MARTHA", "MARHTA") == pytest.approx(0.9611, abs=1e-4)
     assert baseline.jaro_winkler("DIXON", "DICKSONX") == pytest.approx(0.8133, abs=1e-4)
+
+
+def test_drawn_committees_of_the_baseline_come_out_where_counting_says(frame):
+    import baseline
+    import rows_monte_carlo
+
+    docs = rows_monte_carlo.study(60)
+    assert rows_monte_carlo.agree(docs, (1, 3, 10), 100)
+    assert baseline.committees(docs, (3,), 20) == baseline.committees(docs, (3,), 20)

@@ -19,7 +19,7 @@ from ..resampling import DEFAULT_SEED
 
 # %% auto #0
 __all__ = ['LabelOrder', 'K_LIST', 'MOST_VOTES', 'draw_committee', 'exact_chances', 'accuracy_at_k', 'simulate_committees',
-           'exact_committees', 'committee_ceiling']
+           'exact_committees', 'committee_limit']
 
 # %% ../../nbs/54_mc.committee.ipynb #61e0f878
 LabelOrder = Literal["sorted", "observed"]
@@ -223,10 +223,10 @@ def exact_committees(
     return _curves(docs, ks, exact_chances(docs, ks), seed, bounds)
 
 
-def committee_ceiling(
+def committee_limit(
     docs: Mapping[str, Mapping],  # Documents with `expected` and `observations`
 ) -> float | None:  # In [0, 1]; `None` without documents
-    "What no number of votes can pass: the share of documents whose truth has the largest share, ties by lot."
+    "Where ever more votes lead: the share of documents whose truth has the largest share, ties by lot. Fewer votes may do better."
     limits = []
     for doc in docs.values():
         counts = vote_counts(doc["observations"])

@@ -78,10 +78,10 @@ def save_figure(
 def plot_committees(
     exact: Mapping[int, Mapping],  # k to `estimate`, `ci_lo`, `ci_hi`, as `exact_committees` gives it
     drawn: Mapping[int, Mapping] | None = None,  # The same from draws
-    ceiling: float | None = None,  # What no number of votes can pass
+    limit: float | None = None,  # Where ever more votes lead
     title: str = "Accuracy of a committee",  # Title of the picture
 ):  # A matplotlib figure
-    "Accuracy against the number of votes: exact line, band over documents, drawn dots, ceiling."
+    "Accuracy against the number of votes: exact line, band over documents, drawn dots, and where ever more votes lead."
     import matplotlib
 
     ks = sorted(exact)
@@ -93,8 +93,8 @@ def plot_committees(
         ax.plot(ks, lines["estimate"], color=_BLUE, lw=2, label="exact, with 95% interval")
         if drawn:
             ax.plot(ks, [drawn[k]["estimate"] for k in ks], "o", color=_ORANGE, ms=5, label="drawn")
-        if ceiling is not None:
-            ax.axhline(ceiling, color=_GREY, ls="--", lw=1, label=f"ceiling {ceiling:.3f}")
+        if limit is not None:
+            ax.axhline(limit, color=_GREY, ls="--", lw=1, label=f"ever more votes: {limit:.3f}")
         ax.set_xticks(ks)
         ax.legend(frameon=False, loc="lower right")
         style_axis(ax, title, "votes", "accuracy")

@@ -73,7 +73,7 @@ def ensemble_report(
     exact: Mapping[int, Mapping],  # k to `estimate`, `ci_lo`, `ci_hi`
     by_class: Mapping[int, Mapping],  # k to class to `estimate`, `n`
     drawn: Mapping[int, Mapping] | None = None,  # The same from draws
-    ceiling: float | None = None,  # What no number of votes can pass
+    limit: float | None = None,  # Where ever more votes lead
 ) -> str:  # Markdown
     "Accuracy of committees by number of votes, the exact number beside the drawn one, and the classes that gain and lose."
     ks = sorted(exact)
@@ -88,7 +88,7 @@ def ensemble_report(
     ]
     first, last = ks[0], ks[-1]
     gain = exact[last]["estimate"] - exact[first]["estimate"]
-    said = f"From {_votes(first)} to {last}: {100 * gain:+.2f} percentage points. No number of votes passes {_number(ceiling)}."
+    said = f"From {_votes(first)} to {last}: {100 * gain:+.2f} percentage points. Ever more votes lead to {_number(limit)}."
     classes = [
         (_safe(c), own["n"], _number(own["estimate"], 3), _number(by_class[last][c]["estimate"], 3))
         for c, own in sorted(by_class[first].items(), key=lambda item: item[1]["estimate"])

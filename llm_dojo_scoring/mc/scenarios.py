@@ -108,7 +108,7 @@ def ensemble_scenario(
     seed: int = 42,  # Seed of draws and resamples
     *,
     pictures: bool = True,  # Draw the curve?
-) -> Scenario:  # `documents`, `accuracy` by votes, `drawn` by votes, `ceiling`
+) -> Scenario:  # `documents`, `accuracy` by votes, `drawn` by votes, `limit`
     """Accuracy of committees by number of votes, exact and drawn.
 
     Raises `ValueError` for no number of votes. Source: Scoring & Metrics Reference, section 14."""
@@ -116,17 +116,15 @@ def ensemble_scenario(
         raise ValueError("`k_list` must be numbers of votes, got none")
     exact, by_class = committee.exact_committees(docs, ks, seed)
     drawn = committee.simulate_committees(docs, ks, n_sim, seed)[0] if n_sim > 0 else None
-    ceiling = committee.committee_ceiling(docs)
+    limit = committee.committee_limit(docs)
     files = {
-        f"ensemble-voting-{task}.md": reports.ensemble_report(
-            task, len(docs), exact, by_class, drawn, ceiling
-        )
+        f"ensemble-voting-{task}.md": reports.ensemble_report(task, len(docs), exact, by_class, drawn, limit)
     }
     if pictures:
-        files[f"ensemble-accuracy-{task}.png"] = figures.plot_committees(exact, drawn, ceiling)
+        files[f"ensemble-accuracy-{task}.png"] = figures.plot_committees(exact, drawn, limit)
     numbers = {"documents": len(docs), "accuracy": {k: exact[k]["estimate"] for k in ks}}
     numbers["drawn"] = {k: drawn[k]["estimate"] for k in ks} if drawn else None
-    return Scenario(numbers | {"ceiling": ceiling}, files)
+    return Scenario(numbers | {"limit": limit}, files)
 
 
 def escalation_scenario(
