@@ -102,6 +102,9 @@ class LabelEffect:
         "The record: the run, the number of suspects, and the touched fields."
         return {"run": self.run, "n_suspects": len(self.audit.suspects), "fields": self.fields()}
 
+    def __repr__(self):
+        return f"LabelEffect({self.run!r}: {len(self.effects)} scores touched by {len(self.audit.suspects)} suspects)"
+
     def _repr_html_(self):
         rows, cell = self.fields(), lambda v: f"{v:.4f}" if isinstance(v, float) else escape(str(v))
         head = "".join(

@@ -200,3 +200,19 @@ def test_a_spreadsheet_runs_nothing_of_what_was_found(tmp_path):
         and "'=1+1.pdf" in (tmp_path / "s.csv").read_text()
         and "'=cmd()" in (tmp_path / "s.csv").read_text()
     )
+
+
+def test_the_planted_slips_are_found_and_nothing_else_contradicts(data):
+    audit = audit_labels(data / "labels" / "master_clauses_doubtful.csv", data / "contracts")
+    found = {(s.filename.split("_")[0], s.kind) for s in audit.suspects if s.weight != "gap"}
+    assert found == {
+        ("BrambleSoft", "another date"),
+        ("Larkspur", "another date"),
+        ("Kestrel", "another spelling"),
+        ("Saltmarsh", "another place"),
+        ("Umbra", "another length"),
+        ("TallowBridge", "does not follow from the term"),
+        ("QuillAndAsh", "not in the document"),
+        ("OrchardLine", "no with a clause"),
+        ("PeregrineCup", "yes without a clause"),
+    }
