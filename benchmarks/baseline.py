@@ -422,3 +422,128 @@ def contracteval_metrics(spans, outputs, categories):
             c: contracteval_metrics(*zip(*own, strict=True), None) for c, own in groups.items()
         }
     return found
+
+
+_ONES = (
+    "one two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen sixteen"
+    " seventeen eighteen nineteen twenty"
+)
+_NUMBERS = {word: i for i, word in enumerate(_ONES.split(), 1)}
+_NUMBERS |= dict(
+    zip("thirty forty fifty sixty seventy eighty ninety".split(), range(30, 100, 10), strict=True)
+)
+_UNITS = {"year": 365, "month": 30, "week": 7, "day": 1}
+_LENGTH = re.compile(r"([a-z-]+|\d+)\s*(?:\(\s*(\d+)\s*\))?\s*(year|month|week|day)s?\b")
+
+
+def parse_duration(text):
+    "Days of the last length in a text."
+    if not isinstance(text, str):
+        return None
+    text = re.sub(r"[,.]", " ", text).lower()
+    if re.search(r"\ban?nual", text):
+        return 365
+    found = [
+        int(d) * _UNITS[u] if d else int(w) * _UNITS[u] if w.isdigit() else _NUMBERS[w] * _UNITS[u]
+        for w, d, u in _LENGTH.findall(text)
+        if d or w.isdigit() or w in _NUMBERS
+    ]
+    return found[-1] if found else None
+
+
+_OF_FIELD = {"effective_date": ("Agreement Date", "Effective Date"), "term_length": ("Expiration Date",)}
+_OF_FIELD["renewal_terms"] = ("Renewal Term", "Notice Period To Terminate Renewal")
+
+
+def expected_text(master, filename, field, fallback):
+    "The curated answer, else the clause."
+    key = re.sub(r"[^a-z0-9]", "", re.sub(r"\.pdf$", "", str(filename).lower()))
+    for category in _OF_FIELD.get(field, ()):
+        answer = master.get(key, {}).get(f"{category}-Answer")
+        if answer:
+            return answer
+    return fallback
+
+
+def _mean(values):
+    return round(sum(values) / len(values), 4) if values else None
+
+
+def _errors(pairs):
+    "Mean and median absolute error, and R², of pairs."
+    off = sorted(abs(p - e) for p, e in pairs)
+    middle = len(off) // 2
+    mean = sum(e for _, e in pairs) / len(pairs)
+    total = sum((e - mean) ** 2 for _, e in pairs)
+    return {
+        "mae": _mean(off),
+        "median": (off[middle] + off[~middle]) / 2,
+        "r2": round(1 - sum((p - e) ** 2 for p, e in pairs) / total, 4) if total else None,
+    }
+
+
+def _rates(column):
+    return {
+        "exact_rate": _mean([s >= 1 for s in column]),
+        "partial_rate": _mean([0 < s < 1 for s in column]),
+        "miss_rate": _mean([s <= 0 for s in column]),
+    }
+
+
+def _list_figures(lists):
+    "Means over documents, sums over items, and drift."
+    every = [s for column in lists.values() for s in column]
+    matched, given, wanted = (sum(s[n] for s in every) for n in ("matched", "n_predicted", "n_expected"))
+    drift = {f: [s["n_predicted"] - s["n_expected"] for s in c] for f, c in lists.items()}
+    return {
+        "macro": {
+            n: {f: _mean([s[n] for s in c]) for f, c in lists.items()} for n in ("precision", "recall", "f1")
+        },
+        "micro": (matched / given, matched / wanted, 2 * matched / (given + wanted))
+        if given and wanted
+        else None,
+        "drift_mae": {f: _mean([abs(d) for d in c]) for f, c in drift.items()},
+        "drift_signed": {f: _mean(c) for f, c in drift.items()},
+        "drift_total": _mean([abs(d) for c in drift.values() for d in c]),
+    }
+
+
+def _value_pair(row, field, master):
+    "Kind and numbers of a field's two sides."
+    value = (row.get("predicted") or {}).get(field)
+    if not value or not str(value).strip():
+        return None
+    fallback = str((row.get("expected_fields") or {}).get(field) or "")
+    truth = expected_text(master, row["filename"], field, fallback)
+    if field != "effective_date":
+        days = parse_duration(value), parse_duration(truth)
+        if None not in days:
+            return "duration", days
+    dates = parse_date(value), parse_date(truth)
+    return None if None in dates else ("date", tuple(d.toordinal() for d in dates))
+
+
+def diagnostics(rows, field_types, master):
+    "The diagnostics of a run, figure by figure."
+    scores, lists, pairs = {}, {}, {}
+    for row in rows:
+        for field, score in (row.get("field_scores") or {}).items():
+            scores.setdefault(field, []).append(score)
+        for field, score in (row.get("entity_list_scores") or {}).items():
+            lists.setdefault(field, []).append(score)
+        for field in ("effective_date", "term_length", "renewal_terms"):
+            pair = _value_pair(row, field, master)
+            if pair:
+                pairs.setdefault((pair[0], field), []).append(pair[1])
+    by_kind = {k: [p for (kind, _), c in pairs.items() if kind == k for p in c] for k in ("date", "duration")}
+    return {
+        "n_fields_scored": sum(map(len, scores.values())),
+        "all": _rates([s for column in scores.values() for s in column]),
+        "error_decomposition": {f: _rates(c) for f, c in scores.items()},
+        "field_presence_per_field": {
+            f: _mean([(row.get("predicted") or {}).get(f) not in (None, "", []) for row in rows])
+            for f in field_types
+        },
+        "lists": _list_figures(lists),
+        "errors": {key: _errors(c) for key, c in [*pairs.items(), *by_kind.items()] if c},
+    }

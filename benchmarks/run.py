@@ -35,6 +35,7 @@ GROUPS = {
     "e": "rows_contracteval",
     "f": "rows_lists",
     "g": "rows_audit",
+    "h": "rows_diagnostics",
     "i": "rows_startup",
     "l": "rows_labels",
 }

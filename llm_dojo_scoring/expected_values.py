@@ -10,30 +10,60 @@ from functools import lru_cache
 
 from .core import is_blank
 from .cuad import field_categories
-from .master_labels import master_answer
+from .master_table import join_key
 
 # %% auto #0
-__all__ = ['curated_answers', 'expected_value']
+__all__ = ['answers_to', 'first_answer', 'curated_answers', 'expected_value']
 
 # %% ../nbs/77_expected_values.ipynb #4588c6c7
 _NO_VALUE_OF_ITS_FIELD = ("Notice Period To Terminate Renewal",)
 
 
 @lru_cache(maxsize=256)
-def _categories(field):
-    return tuple(c for c in field_categories(field) if c not in _NO_VALUE_OF_ITS_FIELD)
+def _columns(field):
+    "The answer columns of a field, in the order of the catalogue."
+    return tuple(f"{c}-Answer" for c in field_categories(field) if c not in _NO_VALUE_OF_ITS_FIELD)
+
+
+@lru_cache(maxsize=16_384)
+def _key(filename):
+    "The key under which a contract stands in the dictionary of labels."
+    return join_key(filename).replace(" ", "")
 
 # %% ../nbs/77_expected_values.ipynb #466bef93
+def answers_to(
+    master: Mapping[str, Mapping[str, str]] | None,  # As from `load_master_labels`; `None` has no answers
+    filename: object,  # The contract, by any spelling of its name
+) -> Mapping[str, str]:  # Answer column to answer; empty for a contract that is not there
+    "The curated answers of one contract."
+    if not master or filename is None or filename.__class__ is not str and is_blank(filename):
+        return {}
+    return master.get(_key(str(filename))) or {}
+
+
+def first_answer(
+    answers: Mapping[str, str],  # The curated answers of one contract, as from `answers_to`
+    field: str,  # Name of the field
+) -> str | None:  # The first answer of the field's categories, or `None`
+    "The curated answer to a field: that of its first category which has one."
+    for column in _columns(field):
+        answer = answers.get(column)
+        if answer and (answer.__class__ is str and answer.strip() or not is_blank(answer)):
+            return answer
+    return None
+
+
 def curated_answers(
     master: Mapping[str, Mapping[str, str]] | None,  # As from `load_master_labels`; `None` has no answers
     filename: object,  # The contract, by any spelling of its name
     field: str,  # Name of the field
 ) -> list[str]:  # The answers of the field's categories, in the order of the catalogue
     "All curated answers to a field of one contract."
-    if not master or not isinstance(field, str) or is_blank(filename):
+    if not master or not isinstance(field, str):
         return []
-    answers = (master_answer(master, filename, category) for category in _categories(field))
-    return [answer for answer in answers if answer is not None]
+    answers = answers_to(master, filename)
+    found = [answers.get(column) for column in _columns(field)] if answers else []
+    return [a for a in found if a and ((a.__class__ is str and a.strip()) or not is_blank(a))]
 
 
 def expected_value(
@@ -45,5 +75,5 @@ def expected_value(
     """The value a field is measured against: the first curated answer, else the fallback.
 
     Source: Scoring & Metrics Reference, section 4 (parse sources)."""
-    answers = curated_answers(master, filename, field)
-    return answers[0] if answers else fallback
+    answer = first_answer(answers_to(master, filename), field) if isinstance(field, str) else None
+    return fallback if answer is None else answer

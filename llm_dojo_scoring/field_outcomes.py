@@ -66,22 +66,48 @@ class Outcomes:
         return Outcomes(self.exact + other.exact, self.partial + other.partial, self.miss + other.miss)
 
 # %% ../nbs/73_field_outcomes.ipynb #f6f40b24
+def _is_mapping(value):
+    return value.__class__ is dict or isinstance(value, Mapping)
+
+
+def _outcomes(scores):
+    "The outcomes of a column of scores; equal scores are named once."
+    plain = [s for s in scores if s.__class__ is float or s.__class__ is int]
+    found: Counter = Counter()
+    for score, n in Counter(plain).items():
+        found[outcome(score)] += n
+    if len(plain) < len(scores):
+        found.update(outcome(s) for s in scores if s.__class__ not in (float, int))
+    return Outcomes(found["exact"], found["partial"], found["miss"])
+
+
+def _filled(values):
+    "How many of the values hold anything; most are texts that start with a letter, and lists of such."
+    told = [v for v in values if v is not None]
+    others = [v for v in told if not (v.__class__ is str and v[:1] > " ")]
+    doubtful = [
+        v for v in others if not (v.__class__ is list and v and v[0].__class__ is str and v[0][:1] > " ")
+    ]
+    return len(told) - sum(map(is_blank, doubtful))
+
+# %% ../nbs/73_field_outcomes.ipynb #cd403221
 def count_outcomes(
     rows: Iterable[Mapping[str, Any]],  # Rows with `field_scores`: field to score
 ) -> dict[str, Outcomes]:  # Field to counts, in the order in which fields first appear
     """Count exact, partial and missed scores per field.
 
     A row without scores, and a field without a number, count nowhere. Never raises for a row."""
-    found: Counter = Counter()
-    fields: dict[str, None] = {}
+    scores: dict[str, list] = {}
     for row in rows:
-        scores = row.get("field_scores") if isinstance(row, Mapping) else None
-        for field, score in scores.items() if isinstance(scores, Mapping) else ():
-            name = outcome(score)
-            if name:
-                fields[field] = None
-                found[field, name] += 1
-    return {f: Outcomes(*(found[f, name] for name in ("exact", "partial", "miss"))) for f in fields}
+        of_row = row.get("field_scores") if _is_mapping(row) else None
+        if _is_mapping(of_row):
+            for field, score in of_row.items():
+                column = scores.get(field)
+                if column is None:
+                    column = scores[field] = []
+                column.append(score)
+    counted = {field: _outcomes(column) for field, column in scores.items()}
+    return {field: counts for field, counts in counted.items() if counts.n}
 
 
 def count_populated(
@@ -91,10 +117,10 @@ def count_populated(
     """Count the rows in which a field holds anything: no null, no blank text, no empty list.
 
     A row without a prediction populates nothing and stays in the denominator. Never raises for a row."""
-    found, n = dict.fromkeys(fields, 0), 0
+    predictions, n = [], 0
     for row in rows:
         n += 1
-        given = row.get("predicted") if isinstance(row, Mapping) else None
-        for field in found if isinstance(given, Mapping) else ():
-            found[field] += not is_blank(given.get(field))  # type: ignore[union-attr]
-    return found, n
+        given = row.get("predicted") if _is_mapping(row) else None
+        if _is_mapping(given):
+            predictions.append(given)
+    return {field: _filled([given.get(field) for given in predictions]) for field in fields}, n

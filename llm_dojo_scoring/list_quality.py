@@ -5,7 +5,6 @@
 # %% ../nbs/73a_list_quality.ipynb #62c839fa
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -54,9 +53,19 @@ _ITEMS = ("matched", "n_predicted", "n_expected")
 
 def _whole(value):
     "A count of at least 0, or `None`."
+    if value.__class__ is int:
+        return value if value >= 0 else None
     if isinstance(value, bool) or not isinstance(value, (int, float)) or not value >= 0:
         return None
     return int(value) if value < float("inf") and value == int(value) else None
+
+
+def _counted(scores):
+    "The counts of one field's list scores."
+    ratios = [Tally.of([score.get(name) for score in scores]) for name in _RATIOS]
+    columns = [[_whole(score.get(name)) for score in scores] for name in _ITEMS]
+    told = [counts for counts in zip(*columns, strict=True) if None not in counts]
+    return ListCounts(*ratios, *(map(sum, zip(*told, strict=True)) if told else (0, 0, 0)))
 
 # %% ../nbs/73a_list_quality.ipynb #f71f3ff2
 def count_lists(
@@ -67,21 +76,13 @@ def count_lists(
     """Add up the stored list scores of a run; nothing is scored again.
 
     Never raises for a row. Source: Scoring & Metrics Reference, section 4 (list quality)."""
-    values: dict[str, dict[str, list]] = {}
-    items: Counter = Counter()
+    values: dict[str, list] = {}
     for row in rows:
-        lists = row.get("entity_list_scores") if isinstance(row, Mapping) else None
-        for field, score in lists.items() if isinstance(lists, Mapping) else ():
-            if not isinstance(score, Mapping):
-                continue
-            columns = values.setdefault(field, {name: [] for name in _RATIOS})
-            for name in _RATIOS:
-                columns[name].append(score.get(name))
-            counts = [_whole(score.get(name)) for name in _ITEMS]
-            if None not in counts:
-                for name, n in zip(_ITEMS, counts, strict=True):
-                    items[field, name] += n
-    return {
-        field: ListCounts(*map(Tally.of, columns.values()), *(items[field, name] for name in _ITEMS))
-        for field, columns in values.items()
-    }
+        lists = row.get("entity_list_scores") if row.__class__ is dict or isinstance(row, Mapping) else None
+        for field, score in lists.items() if lists.__class__ is dict or isinstance(lists, Mapping) else ():
+            if score.__class__ is dict or isinstance(score, Mapping):
+                found = values.get(field)
+                if found is None:
+                    found = values[field] = []
+                found.append(score)
+    return {field: _counted(scores) for field, scores in values.items()}

@@ -29,6 +29,7 @@ __all__ = ['join_key', 'parse_spans', 'span_parts', 'split_header', 'master_rows
 
 # %% ../nbs/05b_master_table.ipynb #fd2c9be9
 _QUOTES = "'\"`“”‘’ \t\r\n"
+_NO_WORD = re.compile("[^a-z0-9]+")
 _ENDINGS = (".pdf", ".txt", ".md", ".htm", ".html", ".doc", ".docx", ".json")
 
 
@@ -43,6 +44,8 @@ def join_key(
 ) -> str:  # Its words, separated by one blank; "" for a name without a letter or digit
     "The key under which every report looks a document up. Never raises; `None` is the empty key."
     name = "" if filename is None else _without_ending(str(filename))
+    if name.isascii():
+        return _NO_WORD.sub(" ", name.lower()).strip()
     plain = (c for c in unicodedata.normalize("NFKD", name) if not unicodedata.combining(c))
     return " ".join("".join(c if c.isalnum() else " " for c in "".join(plain).casefold()).split())
 

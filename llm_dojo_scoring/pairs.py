@@ -5,7 +5,10 @@
 # %% ../nbs/70_pairs.ipynb #f49ff2cd
 from __future__ import annotations
 
+import datetime as dt
+import re
 from collections.abc import Callable, Iterable
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import NamedTuple
@@ -40,11 +43,18 @@ _DATE_ROLES |= {"term_length": "expiration", "renewal_terms": "expiration"}
 
 _remember = lru_cache(maxsize=16_384)  # a label is read once, however many runs are compared with it
 _SHORT = 4_000  # characters of a text that is worth remembering
+_ISO = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}")
+
+
+def _denied(text):
+    "Does a text without a digit only say that there is no value?"
+    return not any(map(str.isdigit, text)) and says_nothing(text)
 
 
 def _read_date(text, field):
-    if says_nothing(text):
-        return None
+    if _ISO.fullmatch(text):
+        with suppress(ValueError):
+            return dt.date.fromisoformat(text)
     role = _DATE_ROLES.get(field, "only")
     whole = (
         parse_date(text) if role != "expiration" else None
@@ -54,10 +64,8 @@ def _read_date(text, field):
 
 
 def _read_days(text, field):
-    if says_nothing(text):
-        return None
     chosen = select_duration(find_durations(text), field)
-    return None if chosen is None else float(chosen.calendar_days)
+    return None if chosen is None or _denied(text) else float(chosen.calendar_days)
 
 
 _remembered_date, _remembered_days = _remember(_read_date), _remember(_read_days)
@@ -83,8 +91,9 @@ def date_pair(
     field: str = "",  # Name of the field; it says which of several dates is meant
 ) -> Pair | None:  # Ordinal days, or `None` unless both sides state a full date
     "Pair two dates. A date inside a sentence counts; a bare year or a month does not."
-    p, e = _date(predicted, field), _date(expected, field)
-    return Pair(float(p.toordinal()), float(e.toordinal()), "date", "days", field) if p and e else None
+    e = _date(expected, field)
+    p = e and _date(predicted, field)
+    return Pair(float(p.toordinal()), float(e.toordinal()), "date", "days", field) if p else None
 
 
 def duration_pair(
@@ -93,8 +102,9 @@ def duration_pair(
     field: str = "",  # Name of the field; it says which of several durations is meant
 ) -> Pair | None:  # Calendar days, or `None` unless both sides state a duration
     "Pair two durations in calendar days, in which twelve months are a year: equal terms have error 0."
-    p, e = _days(predicted, field), _days(expected, field)
-    return None if p is None or e is None else Pair(p, e, "duration", "days", field)
+    e = _days(expected, field)
+    p = None if e is None else _days(predicted, field)
+    return None if p is None else Pair(p, e, "duration", "days", field)
 
 
 def money_pair(
@@ -103,8 +113,9 @@ def money_pair(
     field: str = "",  # Name of the field
 ) -> Pair | None:  # Amounts in one currency, or `None` unless both sides state one and no other currency
     "Pair two amounts. Different currencies give no pair, since their difference is no sum of money."
-    p, e = (None if says_nothing(v) else select_amount(read_amounts(v)) for v in (predicted, expected))
-    if not p or not e or (p.could_be and e.could_be and not set(p.could_be) & set(e.could_be)):
+    e = None if says_nothing(expected) else select_amount(read_amounts(expected))
+    p = None if not e or says_nothing(predicted) else select_amount(read_amounts(predicted))
+    if not p or (p.could_be and e.could_be and not set(p.could_be) & set(e.could_be)):
         return None
     both = [c for c in p.could_be if c in e.could_be] or p.could_be or e.could_be
     return Pair(float(p.amount), float(e.amount), "money", both[0] if both else "money", field)

@@ -12,7 +12,7 @@ from itertools import islice
 from typing import Any
 
 from .core import is_blank, refuse
-from .expected_values import expected_value
+from .expected_values import answers_to, first_answer
 from .field_outcomes import Outcomes, count_outcomes, count_populated
 from .list_quality import ListCounts, count_lists
 from .span_drift import SpanDrift, count_drift
@@ -226,26 +226,34 @@ def _kinds(field_types):
     return dict.fromkeys(dates, "date") | dict.fromkeys(_TERM_FIELDS, "term") | dict.fromkeys(money, "money")
 
 
+def _is_mapping(value):
+    return value.__class__ is dict or isinstance(value, Mapping)
+
+
 def _pairs(rows, kinds, resolver, master):
     "The pairs of all rows."
     for row in rows:
         given = row.get("predicted")
-        if not isinstance(given, Mapping):
+        if not _is_mapping(given):
             continue
-        labels = row.get("expected_fields")
-        labels = labels if isinstance(labels, Mapping) else {}
+        labels, filename = row.get("expected_fields"), row.get("filename")
+        labels = labels if _is_mapping(labels) else {}
+        curated = answers_to(master, filename) if resolver is None else {}
         for name, kind in kinds.items():
             value = given.get(name)
-            if value is None or value == "":
+            if value is None or value.__class__ is str and not value:
                 continue
-            expected = resolver(master, row.get("filename"), name, _fallback(labels.get(name)))
-            pair = nearest_pair(kind, value, expected, name)
-            if pair:
-                yield pair
-
-
-def _fallback(label):
-    return "" if is_blank(label) else label
+            label = labels.get(name)
+            if label is None or label.__class__ is not str and is_blank(label):
+                label = ""
+            if resolver is not None:
+                expected = resolver(master, filename, name, label)
+            else:
+                expected = (first_answer(curated, name) if curated else None) or label
+            if expected or expected == 0:
+                pair = nearest_pair(kind, value, expected, name)
+                if pair:
+                    yield pair
 
 # %% ../nbs/78_run_diagnostics.ipynb #2ee498a3
 def diagnose(
@@ -265,9 +273,9 @@ def diagnose(
     kinds, seen, total = _kinds(types), set[str](), RunDiagnostics(populated=dict.fromkeys(types, 0))
     stream: Iterator = iter(rows)
     while block := list(islice(stream, _AT_ONCE)):
-        read = [row for row in block if isinstance(row, Mapping)]
+        read = [row for row in block if _is_mapping(row)]
         populated, _ = count_populated(read, types)
-        pairs = _pairs(read, kinds, resolver or expected_value, master)
+        pairs = _pairs(read, kinds, resolver, master)
         total += RunDiagnostics(
             count_outcomes(read),
             populated,

@@ -52,6 +52,8 @@ class SpanDrift:
 
 # %% ../nbs/74_span_drift.ipynb #dd8c4dd1
 def _count(value):
+    if value.__class__ is int:
+        return value
     return (
         value if isinstance(value, (int, float)) and not isinstance(value, bool) and value == value else None
     )
@@ -69,17 +71,18 @@ def count_drift(
     found: dict[str, list] = {}
     before, nameless = len(seen), 0
     for row in rows:
-        lists = row.get("entity_list_scores") if isinstance(row, Mapping) else None
+        lists = row.get("entity_list_scores") if row.__class__ is dict or isinstance(row, Mapping) else None
         told = False
-        for field, score in lists.items() if isinstance(lists, Mapping) else ():
-            told_of = score if isinstance(score, Mapping) else {}
-            n, labels = _count(told_of.get("n_predicted")), _count(told_of.get("n_expected"))
-            if n is not None and labels is not None and abs(n) + abs(labels) < float("inf"):
+        for field, score in lists.items() if lists.__class__ is dict or isinstance(lists, Mapping) else ():
+            if not (score.__class__ is dict or isinstance(score, Mapping)):
+                continue
+            n, labels = _count(score.get("n_predicted")), _count(score.get("n_expected"))
+            if n is not None and labels is not None and n - labels == n - labels:
                 found.setdefault(field, []).append(n - labels)
                 told = True
         if told:
             name = row.get("filename")
-            if is_blank(name):
+            if name.__class__ is not str and is_blank(name) or name.__class__ is str and not name.strip():
                 nameless += 1
             else:
                 seen.add(str(name))

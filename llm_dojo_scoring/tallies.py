@@ -43,7 +43,14 @@ class Tally:
         """Count the numbers. Truth values are no numbers here.
 
         Never raises for a value."""
-        return cls(Counter(v for v in values if _is_number(v)))
+        values = values if isinstance(values, list) else list(values)
+        plain = [v for v in values if v.__class__ is float or v.__class__ is int]
+        counts = Counter(plain)
+        for odd in [v for v in counts if not math.isfinite(v)]:
+            del counts[odd]
+        if len(plain) < len(values):
+            counts.update(v for v in values if v.__class__ not in (float, int) and _is_number(v))
+        return cls(counts)
 
     @property
     def n(self) -> int:

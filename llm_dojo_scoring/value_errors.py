@@ -9,6 +9,7 @@ import math
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import lru_cache
 
 from .core import ratio, refuse
 from .pairs import Pair, date_pair, money_pair, term_pair
@@ -93,6 +94,14 @@ class ErrorSums:
 _MAKERS = {"date": date_pair, "term": term_pair, "money": money_pair}
 
 
+_SHORT = 4_000  # characters of two texts that are worth remembering
+
+
+@lru_cache(maxsize=32_768)
+def _remembered(kind, predicted, expected, field):
+    return _MAKERS[kind](predicted, expected, field)
+
+
 def _alternatives(expected):
     return expected if isinstance(expected, (list, tuple)) else (expected,)
 
@@ -108,6 +117,8 @@ def nearest_pair(
     Raises `ValueError` for an unknown kind; never for a value."""
     if kind not in _MAKERS:
         refuse("kind", f"one of {', '.join(_MAKERS)}", kind)
+    if expected.__class__ is str and predicted.__class__ is str and len(expected) + len(predicted) <= _SHORT:
+        return _remembered(kind, predicted, expected, field)
     made = [pair for e in _alternatives(expected) if (pair := _MAKERS[kind](predicted, e, field))]
     return min(made, key=lambda pair: abs(pair.error)) if len(made) > 1 else made[0] if made else None
 
