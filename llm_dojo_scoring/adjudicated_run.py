@@ -116,6 +116,16 @@ class AdjudicationError(ValueError):
 _LISTED = 1000  # conflicts that are kept; the rest are counted
 
 
+def _agree(annotations):
+    "Do all classes agree, and is none both supported and critical? Nearly always, so it is asked first."
+    first: dict[str, tuple] = {}
+    for a in annotations:
+        said = a.assessment, a.critical_error
+        if first.setdefault(a.equivalence_class, said) != said or said == ("supported", True):
+            return False
+    return True
+
+
 def _class_conflicts(where, annotations):
     "Annotations of one class that do not agree, and supported classes that are critical."
     classes: dict[str, list] = {}
@@ -155,7 +165,8 @@ def _attempt_conflicts(task, attempt):
     if attempt.status == "unexecuted" and attempt.annotations:
         yield f"{where}: it was not executed and has annotations"
     if attempt.annotations:
-        yield from _class_conflicts(where, attempt.annotations)
+        if not _agree(attempt.annotations):
+            yield from _class_conflicts(where, attempt.annotations)
         yield from _annotation_conflicts(where, task, attempt.annotations)
 
 

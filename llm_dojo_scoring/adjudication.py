@@ -145,24 +145,26 @@ _RATES = {"reported_completion_rate": "n_reported", "accepted_task_rate": "n_acc
 def _intervals(attempts, counts):
     "Intervals of the run's outputs, over tasks; of rates also Wilson's, with attempts as trials."
     tasks, made = [a.task_id for a in attempts], {}
+    drawn = {"clusters": tasks, "unit": "task"}
+    drawn |= {"method": "fast"} if len(set(tasks)) > _MANY else {}
     for name, (top, bottom) in _POOLED.items():
         tops, bottoms = ([getattr(a.counts, k) for a in attempts] for k in (top, bottom))
-        made[name] = bootstrap_ratio(tops, bottoms, clusters=tasks, unit="task")
+        made[name] = bootstrap_ratio(tops, bottoms, **drawn)
         macro = [getattr(a.counts, name) for a in attempts]
-        made[f"{name}_macro"] = interval_for(macro, clusters=tasks, unit="task")
+        made[f"{name}_macro"] = interval_for(macro, **drawn)
     for name, top in _RATES.items():
         hits = [int(getattr(a.counts, top)) for a in attempts]
-        made[name] = interval_for(hits, clusters=tasks, unit="task")
+        made[name] = interval_for(hits, **drawn)
         made[f"{name}_wilson"] = interval_for(hits, method="wilson", unit="attempt")
     if counts.cost_per_accepted_task is not None:
         costs, accepted = [float(a.counts.settled) for a in attempts], [a.counts.n_accepted for a in attempts]
-        method = "bootstrap" if _accepted_tasks(attempts) >= _FEWEST else "t"
-        made["cost_per_accepted_task"] = bootstrap_ratio(
-            costs, accepted, clusters=tasks, unit="task", bounds=None, method=method
-        )
+        method = "t" if _accepted_tasks(attempts) < _FEWEST else drawn.get("method", "bootstrap")
+        asked = drawn | {"bounds": None, "method": method}
+        made["cost_per_accepted_task"] = bootstrap_ratio(costs, accepted, **asked)
     return made
 
 
+_MANY = 5000  # tasks; from there on the faster stream of draws
 _FEWEST = 15  # accepted tasks; with fewer a resample may hold none, and its cost is infinite
 
 
