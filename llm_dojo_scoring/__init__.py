@@ -6,6 +6,9 @@ import importlib
 
 _NAMES = {
     "bundles": "BUILTIN_BUNDLES Bundle bundle_metric_names get_bundle validate_bundle",
+    "audit_sums": "sum_audits",
+    "chunk_merge": "merge_chunks",
+    "chunked_extraction": "extract_chunked",
     "class_summary": "summarize_labels",
     "classification": "accuracy binary_metrics confusion_matrix exact_match macro_accuracy per_class_stats",
     "failure_modes": (
@@ -22,12 +25,16 @@ _NAMES = {
     "pooled": "pooled_difference pooled_interval",
     "config": "Settings clear_settings_cache configure get_settings load_settings settings",
     "cost": "estimate_cost tokens_summary",
+    "diagnostics": "extraction_diagnostics pool_diagnostics",
     "doc_bundles": "DOC_TYPES DOC_TYPE_BUNDLES get_doc_bundle list_doc_types validate_doc_bundle",
     "emitter": "Emitter get_emitter LangfuseSink LocalManifestSink reset_default_emitter ScoreRecord",
     "equivalences": "equivalent_doc_subclasses equivalent_subtypes normalize_doc_subclass normalize_subtype",
     "extraction.explain": "explain_extraction explain_field",
     "extraction.score": "ExtractionScoreResult score_extraction",
     "fields.dispatch": "score_field",
+    "handoff": "handoff_ablation",
+    "judge": "judge_calibration",
+    "judge_correction": "corrected_score",
     "label_audit": "audit_labels",
     "labels": "normalize_label",
     "misses": "attribute_misses recovery_check",
@@ -36,6 +43,7 @@ _NAMES = {
     "profiles": "AgentProfile get_profile list_profiles load_profiles",
     "pruning": "DEFAULT_DASHBOARD_TIER dashboard_metrics headline_metrics prune_metrics prune_records",
     "registry": "Registry clear_registry_cache get_registry load_registry",
+    "run_diagnostics": "diagnose",
     "run_summary": "summarize_run",
     "score_spec": "MetricDef MetricTier",
     "task_answers": "normalize_task_answer task_kind",
@@ -45,7 +53,7 @@ _SUBMODULES = (
     "adjudication bootstrap bundles classification comparison config contracteval core cost"
     " cuad diagnostics doc_bundles embedding emitter equivalences error_analysis experiment"
     " explorer export failure_modes field_scoring interpret io label_audit labels"
-    " langfuse_sync legalbench master_labels misses monte_carlo phoenix_sync pooled profiles"
+    " langfuse_sync legalbench master_labels metrics misses monte_carlo phoenix_sync pooled profiles"
     " pruning registry rescore run_records run_summary score_catalog score_run score_spec"
     " tasks taxonomy visualize vocab"
 ).split()

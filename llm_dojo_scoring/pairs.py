@@ -72,9 +72,10 @@ _remembered_date, _remembered_days = _remember(_read_date), _remember(_read_days
 
 
 def _date(value, field):
-    "The full date of a value: all it states, or the one whose role the field asks for."
+    "The full date of a value: all it states, or the one whose role the field asks for; a date is its own."
     if not isinstance(value, str):
-        return None
+        found = find_dates(value)
+        return found[0].date if found else None
     return (_remembered_date if len(value) <= _SHORT else _read_date)(value, field)
 
 

@@ -194,3 +194,62 @@ def test_stored_counts_are_checked():
         RunDiagnostics.from_dict({"n_rows": 1})
     with pytest.raises(ValueError, match="a finite number and a count"):
         Tally.from_pairs([[1.0, 0.5]])
+
+
+def test_the_reasoning_trace_is_no_part_of_any_figure():
+    row = dates(("2024-03-10", "2024-03-03"))[0]
+    trace = {"summary": "May 1, 2001", "entries": [{"field": "effective_date", "evidence": "May 1, 2001"}]}
+    told = {**row, "predicted": row["predicted"] | {"reasoning": trace, "confidence": 0.1}}
+    assert extraction_diagnostics([told], TYPES) == extraction_diagnostics([row], TYPES)
+
+
+def test_labels_of_the_table_go_before_the_clause():
+    row = {
+        "filename": "Acme Corp.pdf",
+        "predicted": {"effective_date": "2014-05-08", "term_length": "2 years", "renewal_terms": "1 year"},
+        "expected_fields": {"effective_date": "May 9, 2014", "term_length": "3 years", "renewal_terms": ""},
+    }
+    master = {
+        "acmecorp": {
+            "Agreement Date-Answer": "5/8/14",
+            "Expiration Date-Answer": "24 months",
+            "Notice Period To Terminate Renewal-Answer": "30 days",
+        }
+    }
+    for record in (with_master([row], TYPES, master), extraction_diagnostics([row], TYPES, master=master)):
+        assert (record["date_mae_days"], record["duration_mae_days"], record["duration_n_pairs"]) == (
+            0.0,
+            0.0,
+            1,
+        )
+    bare = with_master([row], TYPES)
+    assert (bare["date_mae_days"], bare["duration_mae_days"]) == (1.0, 365.0)
+
+
+def test_stored_diagnostics_of_real_runs(pack):
+    import gzip
+
+    def lines(name):
+        with gzip.open(pack / name, "rt", encoding="utf-8") as file:
+            return [json.loads(line) for line in file]
+
+    from llm_dojo_scoring.taxonomy import field_types_for
+
+    columns = ("precision", "recall", "f1", "matched", "n_predicted", "n_expected")
+    stored = {
+        r["run"]: r["scores"]["diagnostics"] for r in lines("runs.jsonl.gz") if r["scores"].get("diagnostics")
+    }
+    rows = {run: [] for run in stored}
+    for r in lines("rows_extraction.jsonl.gz"):
+        if r["run"] in rows and r["status"] == "completed":
+            lists = {
+                f: dict(zip(columns, v, strict=False)) for f, v in (r.get("entity_list_scores") or {}).items()
+            }
+            rows[r["run"]].append(r | {"entity_list_scores": lists})
+    assert len(stored) == 24
+    for run, record in stored.items():
+        ours = extraction_diagnostics(rows[run], field_types_for("contract"))
+        same = [
+            k for k in record if not k.startswith(("date", "duration", "money")) and k != "span_count_n_docs"
+        ]
+        assert {k: ours[k] for k in same} == {k: record[k] for k in same}, run
