@@ -37,6 +37,8 @@ GROUPS = {
     "g": "rows_audit",
     "h": "rows_diagnostics",
     "i": "rows_startup",
+    "j": "rows_scores",
+    "k": "rows_scores",
     "l": "rows_labels",
 }
 COLUMNS = "row workload ours baseline ratio target floor x_floor growth peak_mb verdict".split()

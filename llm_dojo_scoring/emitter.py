@@ -266,6 +266,9 @@ class Emitter:
         return found
 
 # %% ../nbs/88_emitter.ipynb #f839cb69
+_NUMBERS = (float, int, bool)
+
+# %% ../nbs/88_emitter.ipynb #62186010
 def read_scorecard(
     manifest: str | os.PathLike,  # A manifest of scores
     agent_name: str,  # An agent
@@ -293,10 +296,13 @@ def manifest_totals(
     found: dict[tuple, list] = {}
     with open(manifest, "rb") as file:
         for line in file:
-            score = _score_of(line)
-            value = score.get("value") if score else None
-            if value is not None and isinstance(value, (int, float)):
+            try:
+                score = orjson.loads(line)
                 key = (score["agent"], score["metric"], score.get("run_id"))
+                value = score["value"]
+            except (orjson.JSONDecodeError, KeyError, TypeError, AttributeError):
+                continue  # no whole score
+            if value.__class__ in _NUMBERS:
                 total = found.get(key)
                 if total is None:
                     total = found[key] = [0, 0.0]

@@ -128,13 +128,13 @@ def append_records(
     """Append records to a log in one write, under a lock; all of them or, with an error, none.
 
     Half a line at the end of the file is closed first. Raises `OSError` when the file cannot be written."""
-    path = Path(path)
+    place = os.fspath(path)
     data = b"".join(map(json_line, records))
     try:
-        fd = _locked(path)
+        fd = _locked(place)
     except FileNotFoundError:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        fd = _locked(path)
+        Path(place).parent.mkdir(parents=True, exist_ok=True)
+        fd = _locked(place)
     try:
         start = end = os.lseek(fd, 0, os.SEEK_END)
         if end and os.pread(fd, 1, end - 1) != b"\n":
@@ -143,7 +143,7 @@ def append_records(
         if fsync:
             os.fsync(fd)
             if start == 0:
-                _sync_folder(path.parent)
+                _sync_folder(Path(place).parent)
         return end
     finally:
         os.close(fd)  # releases the lock

@@ -69,7 +69,8 @@ _MORE = ("record_id", "trace_id", "span_id", "session_id", "data_type", "label",
 
 def _identity(record):
     "What makes two records the same score; without run and document each moment is another."
-    part = record.metadata.get("field", record.metadata.get("part"))
+    about = record.metadata
+    part = about.get("field", about.get("part")) if about else None
     words = [record.agent, record.metric, record.doc_id, record.run_id, part]
     if record.doc_id is None and record.run_id is None:
         words.append(repr(record.timestamp))
@@ -157,8 +158,8 @@ class ScoreRecord:
 
     def as_line(self) -> dict:
         "What a manifest's line holds: the seven fields, the id, and what else was given."
-        more = {name: found for name in _MORE if (found := getattr(self, name)) is not None}
-        return self.as_dict() | more
+        known = self.__dict__
+        return {k: known[k] for k in known if k in _SEVEN or known[k] is not None}
 
     @classmethod
     def from_dict(
