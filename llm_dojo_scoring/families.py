@@ -60,17 +60,30 @@ class Family(NamedTuple):
 _SAME, _SHORTEST, _ROUTED = 0.9, 4, 0.5
 
 
-def _same_clause(span, marked):
-    "Is one text the other, or a part of it?"
-    if clause_key(span) == clause_key(marked):
-        return True
-    a, b = sorted((set(tokens(span)), set(tokens(marked))), key=len)
+class _Marked(NamedTuple):
+    "A marked passage, read once for all clauses that are held against it."
+
+    category: str
+    text: str
+    key: str
+    words: frozenset
+
+
+def _marked(labels):
+    "The passages of a contract's labels, in the order of the catalogue."
+    return [_Marked(c, t, clause_key(t), frozenset(tokens(t))) for c, texts in labels.items() for t in texts]
+
+
+def _is_part(words, marked):
+    "Does one of the two texts hold nearly all words of the other?"
+    a, b = sorted((words, marked), key=len)
     return len(a) >= _SHORTEST and len(a & b) >= _SAME * len(a)
 
 
-def _by_label(span, labels):
-    same = [(c, t) for c, texts in labels.items() for t in texts if clause_key(span) == clause_key(t)]
-    return same or [(c, t) for c, texts in labels.items() for t in texts if _same_clause(span, t)]
+def _by_label(span, marked):
+    key, words = clause_key(span), frozenset(tokens(span))
+    same = [m for m in marked if m.key == key] or [m for m in marked if _is_part(words, m.words)]
+    return [(m.category, m.text) for m in same]
 
 
 def _by_routing(span, routed):
@@ -83,10 +96,10 @@ def _by_routing(span, routed):
     return [(category, text) for *_, category, text in sorted(found)]
 
 
-def _family(span, labels, routed, rules):
+def _family(span, marked, routed, rules):
     "The family by the first kind of evidence that speaks."
     kinds = (
-        ("label", lambda: _by_label(span, labels)),
+        ("label", lambda: _by_label(span, marked)),
         ("routing", lambda: _by_routing(span, routed)),
         ("shape", lambda: [(s.category, s.words) for s in clause_shapes(span, rules)]),
     )
@@ -107,7 +120,7 @@ def families(
     """The category of each clause, with the evidence.
 
     Raises for labels or rules that cannot be read, nothing for any output of a model."""
-    marked = labelled_clauses(labels)
+    marked = _marked(labelled_clauses(labels))
     names = routed_evidence(predicted)
     routed = {c: texts for c, texts in names.items() if canonical_category(c)}
     listed = [unmatched] if isinstance(unmatched, str) else unmatched

@@ -251,3 +251,19 @@ def test_bad_inputs_are_refused():
             attribute_misses(rows(a=["x"]), LABELS, **bad)
     with pytest.raises(BadInput):
         attribute_misses("no/such.jsonl", LABELS)
+
+
+def test_seven_words_of_ten_are_enough_for_a_boundary_and_six_are_not():
+    span = "one two three four five six seven eight nine ten"
+    item = "one two three four five six seven u v w x y z"
+    assert containment_test([span], [item])[0].verdict == "boundary"
+    assert containment_test([span], [item.replace("seven", "t")])[0].verdict == "omission"
+
+
+def test_nine_words_of_ten_make_a_clause_the_labelled_one_and_eight_do_not():
+    marked = "alpha beta gamma delta epsilon zeta eta theta iota kappa lambda mu"
+    span = "alpha beta gamma delta epsilon zeta eta theta iota zzz"
+    assert families([span], labels={"Insurance": marked})[0].how == "label"
+    assert families([span.replace("iota", "yyy")], labels={"Insurance": marked})[0].how == ""
+    assert families(["alpha beta gamma"], labels={"Insurance": marked})[0].how == ""
+    assert families(["alpha beta gamma delta"], labels={"Insurance": marked})[0].how == "label"
