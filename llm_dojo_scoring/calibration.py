@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import html
 import math
+import random
 from collections.abc import Iterable
 from dataclasses import dataclass
 
@@ -19,6 +20,7 @@ from llm_dojo_scoring.resampling import (
     DEFAULT_N_BOOT,
     DEFAULT_SEED,
     check_resampling,
+    order_statistic,
     percentile_bounds,
     read_scores,
     resampled_sums,
@@ -112,25 +114,23 @@ def _auroc(said, right, alpha):
     return auc, *(1 / (1 + math.exp(-x)) for x in (centre - reach, centre + reach))
 
 # %% ../nbs/52d_calibration.ipynb #adf7f310
-def _ece(sums):
-    "ECE from rows of (gap, size) of bins: shape (..., bins, 2)."
-    return np.abs(sums[..., 0]).sum(axis=-1) / sums[..., 1].sum(axis=-1)
-
-
 def _ece_interval(said, right, n_bins, alpha, n_boot, seed):
-    "ECE, and the bounds of a bootstrap moved down by what resampling adds to it."
-    place = _places(said, n_bins)
-    k = int(place.max()) + 1
-    columns = np.zeros((len(said), k, 2))
-    columns[np.arange(len(said)), place, 0] = said - right
-    columns[np.arange(len(said)), place, 1] = 1
-    value = float(_ece(columns.sum(axis=0)))
-    if len(said) < 2:
+    "ECE, and bounds by what the gaps of the bins may be off in sum."
+    n, place = len(said), _places(said, n_bins)
+    columns = np.zeros((n, int(place.max()) + 1))
+    columns[np.arange(n), place] = said - right
+    gaps = columns.sum(axis=0)
+    value = float(np.abs(gaps).sum()) / n
+    if n < 2:
         return value, None, None
-    drawn = _ece(resampled_sums(columns.reshape(len(said), -1), n_boot, seed=seed).reshape(n_boot, k, 2))
-    added = float(drawn.mean()) - value
-    lo, hi = percentile_bounds(drawn, alpha)
-    return value, max(0.0, lo - 2 * added), max(value, hi - added)
+    off = np.abs(resampled_sums(columns, n_boot, seed=seed) - gaps).sum(axis=1) / n
+    spread = np.sqrt(np.bincount(place, weights=said * (1 - said)))  # of the gaps, if the model is perfect
+    normal = np.random.default_rng(random.Random(seed).getrandbits(128)).standard_normal(
+        (n_boot, len(spread))
+    )
+    luck = np.abs(normal * spread).sum(axis=1) / n
+    reach = max(order_statistic(np.sort(d), 1 - alpha) for d in (off, luck))
+    return value, max(0.0, value - reach), min(1.0, value + reach)
 
 # %% ../nbs/52d_calibration.ipynb #7780dec8
 @dataclass(frozen=True)
@@ -195,7 +195,7 @@ def calibration(
         return Calibration(0, 0, None, None, none, none, none, bins)
     drawn = {"seed": seed, "n_boot": n_boot}
     ece = Interval(
-        *_ece_interval(said, right, n_bins, alpha, n_boot, seed), "bootstrap, bias taken off", **made, **drawn
+        *_ece_interval(said, right, n_bins, alpha, n_boot, seed), "bootstrap of gaps", **made, **drawn
     )
     squared = (said - right) ** 2
     bounds = (None, None)

@@ -252,7 +252,8 @@ def _of_record(where, record, run, name):
         raise BadInput(
             where, "a record with `results`", "it has none: the headline alone cannot be compared by document"
         )
-    return _of_rows(where, rows, run, name, record)
+    own = record.get("experiment_name") or record.get("run")
+    return _of_rows(where, rows, run, name or (None if is_blank(own) else str(own)), record)
 
 
 def _is_record(row):

@@ -22,8 +22,10 @@ from llm_dojo_scoring.comparison import (
     verdict,
 )
 from llm_dojo_scoring.headlines import headline_of
+from llm_dojo_scoring.leaderboard import leaderboard
 from llm_dojo_scoring.noise_floor import known_noise_floor, noise_floor
 from llm_dojo_scoring.paired_tests import holm, mcnemar_p, paired_interval, paired_p, tango_bounds
+from llm_dojo_scoring.planner import documents_for_difference, measure_pilot
 from llm_dojo_scoring.surfaces import surface_key
 
 flags = st.lists(st.tuples(st.booleans(), st.booleans()), min_size=1, max_size=40)
@@ -217,3 +219,20 @@ def test_real_reruns_differ_less_paired_than_not(runs):
     half = (record["significance"]["ci_hi"] - record["significance"]["ci_lo"]) / 2
     loose = (record["unpaired"]["ci_hi"] - record["unpaired"]["ci_lo"]) / 2
     assert record["paired"] and half < loose / 2
+
+
+def test_a_board_of_real_prompts(runs):
+    "On 50 contracts the best of 21 prompts beats 14 raw, and hardly one when all pairs are counted."
+    surface = surface_key(runs["075"])
+    board = leaderboard([r for r in runs.values() if r["results"] and surface_key(r) == surface], n_boot=100)
+    raw = sum(e.p < 0.05 for e in board.entries[1:])
+    real = len(board.entries) - 1 - len(board.tied_with_best)
+    assert (len(board.entries), len(board.documents)) == (21, 50)
+    assert raw == 14 and real <= 3 and "not distinguishable from" in board.sentence()
+
+
+def test_a_plan_from_real_prompts(runs):
+    pilot = measure_pilot(runs["075"], runs["078"])
+    assert -0.1 < pilot.icc < 0.4 and pilot.items > 4
+    needs = {p: documents_for_difference(pilot, 0.02, paired=p) for p in (True, False)}
+    assert needs[True] < needs[False]
