@@ -135,6 +135,16 @@ def test_undefined_scores_have_no_say_and_rules_hold():
     assert "accuracy" not in em.get_scorecard("judge")
 
 
+def test_only_a_document_in_a_run_is_scored_anew():
+    em = Emitter([])
+    for value in (1.0, 0.0):
+        em.emit_score("sorter", "d", "accuracy", value)
+        em.emit_score("sorter", None, "estimated_cost_usd", 0.5, run_id="r")
+        em.emit_score("sorter", "d", "f1_macro", value, run_id="r")
+    card = em.get_scorecard("sorter")
+    assert (card["accuracy"], card["estimated_cost_usd"], card["f1_macro"]) == (0.5, 1.0, 0.0)
+
+
 def test_fields_of_one_document_are_scores_of_their_own():
     em = Emitter([])
     for field, value in (("parties", 1.0), ("fees", 0.0)):

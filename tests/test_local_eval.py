@@ -166,6 +166,23 @@ def test_failed_rows_are_misses_and_servers_get_every_score(tmp_path):
     assert "0.5000" in html and "2 failed" in html
 
 
+def test_a_failed_row_is_a_miss_whatever_the_scorer_says_and_is_called_again(tmp_path):
+    down = [True]
+
+    def model(given):
+        if given["n"] == 1 and down:
+            raise TimeoutError("slow")
+        return "license"
+
+    plug = dict(run_id="r", folder=tmp_path)
+    run = evaluate_model(model, rows(4), {"accuracy": lambda said, truth: 1.0}, **plug)
+    assert run.scores == {"accuracy": 0.75}
+    down.clear()
+    run = evaluate_model(model, rows(4), {"accuracy": lambda said, truth: 1.0}, **plug)
+    assert (run.called, run.scores) == (1, {"accuracy": 1.0})
+    assert read_scorecard(tmp_path / "r.scores.jsonl", "sorter")["accuracy"] == 1.0
+
+
 def test_without_servers_a_run_is_untraced_and_says_why(monkeypatch):
     for name in [n for n in os.environ if n.startswith(("LANGFUSE_", "PHOENIX_"))]:
         monkeypatch.delenv(name)

@@ -72,6 +72,16 @@ def test_failed_traces_are_misses():
     assert record["scores"]["sorter"]["per_subtype"]["license"]["total"] == 1
 
 
+def test_an_error_level_outweighs_an_output_and_missing_flags_are_no_hits():
+    (record,) = fetch_run_records(
+        Fixed(
+            trace(1, level="ERROR", error="cut off"),
+            trace(2, output={"sorter": {"doc_type": "contract", "expected_subtype": "license"}}),
+        )
+    )
+    assert (record["n_ok"], record["scores"]["sorter"]["subtype_accuracy"]) == (1, 0.0)
+
+
 def test_the_same_trace_on_two_pages_is_one_row_and_a_retry_replaces():
     first = trace(1, output=None)
     retried = trace(2, input={"filename": "1.txt"})
