@@ -113,6 +113,14 @@ laziness_rate | 1 | 01 | mean | lazy | - | tasks.contracteval_metrics:no_related
 no_related_rate | 1 | 01 | mean | lazy | - | tasks.contracteval_metrics:no_related_rate | share of all answers that say there is no clause, under the benchmark's name
 contracteval_false_no_related | 1 | 01 | mean | lazy | - | tasks.contracteval_metrics:false_no_related_rate | share of the existing clauses that an answer denies
 false_no_related_rate | 1 | 01 | mean | lazy | - | tasks.contracteval_metrics:false_no_related_rate | share of the existing clauses that an answer denies, under the benchmark's name
+scoped_precision | 1 | 01 | mean | all | + | adjudication.score_adjudicated:counts.scoped_precision | supported over assessed proposition classes, adjudicated
+scoped_recall | 1 | 01 | mean | all | + | adjudication.score_adjudicated:counts.scoped_recall | recovered over required gold items, adjudicated
+critical_errors | 1 | count | sum | all | - | adjudication.score_adjudicated:counts.critical_errors | distinct critical errors, adjudicated
+critical_error_occurrences | 2 | count | sum | all | - | adjudication.score_adjudicated:counts.critical_error_occurrences | critical errors with their repetitions
+critical_inversions_per_100_rules | 1 | per 100 | mean | all | - | adjudication.score_adjudicated:counts.critical_inversions_per_100_rules | inverted over assigned critical rules, times 100
+reported_completion_rate | 2 | 01 | mean | all | + | adjudication.score_adjudicated:counts.reported_completion_rate | share of assigned attempts that claim to have passed
+accepted_task_rate | 1 | 01 | mean | all | + | adjudication.score_adjudicated:counts.accepted_task_rate | share of assigned attempts that were accepted
+cost_per_accepted_task | 1 | money | mean | all | - | adjudication.score_adjudicated:counts.cost_per_accepted_task | settled charges over accepted attempts, in the run's currency
 estimated_cost_usd | 1 | USD | sum | all | - | cost.estimate_cost | tokens at list price
 cost_per_document | 1 | USD | mean | all | - | cost.estimate_for_record:per_doc_usd | estimated cost over documents
 audit_disagreement_rate | 1 | 01 | mean | audit | | gap: no scorer pairs an audit with the output it audits | share of audited values where the audit differs from the specialist
@@ -129,8 +137,10 @@ balanced_accuracy | 2 | 01 | mean | all | + | classification.balanced_accuracy |
 cohen_kappa | 2 | float[-1,1] | mean | all | + | classification.cohen_kappa | agreement beyond chance
 matthews_corrcoef | 2 | float[-1,1] | mean | all | + | classification.matthews_corrcoef | correlation of true and answered labels
 confidence | 2 | 01 | mean | class | | run_records.subtype_record:sorter.confidence | mean confidence that the model reports
-confidence_calibration_error | 2 | 01 | mean | all | - | gap: no scorer compares confidence with correctness | gap between confidence and correctness
-legalbench_calibration_error | 2 | 01 | mean | court | - | gap: LegalBench answers carry no confidence | gap between confidence and correctness on LegalBench
+brier_score | 2 | 01 | mean | all | - | calibration.calibration:brier.value | mean squared gap between confidence and correctness
+confidence_auroc | 2 | 01 | mean | all | + | calibration.calibration:auroc.value | chance that a right answer has more confidence than a wrong one
+confidence_calibration_error | 2 | 01 | mean | all | - | calibration.calibration:ece.value | gap between confidence and correctness (expected calibration error)
+legalbench_calibration_error | 2 | 01 | mean | court | - | calibration.calibration:ece.value | gap between confidence and correctness on LegalBench
 completeness_label | 2 | label | mean | ext | + | judge | label form of completeness
 extraction_correctness_label | 2 | label | mean | ext | + | judge | label form of correctness
 hallucination_rate | 2 | 01 | mean | true | - | field_scoring.audit_list_field:hallucination_rate | share of the reported items that are in no label and not in the document

@@ -50,6 +50,7 @@ date_n_pairs duration_mae_days duration_r2 money_mae_usd money_n_pairs span_coun
 span_count_signed_mean span_count_n_docs field_exact_rate list_micro_f1 sorter_loss_pp agree_rate
 """.split()
 
+ADJUDICATED = Path(__file__).parents[1] / "data" / "adjudicated" / "run.json"
 LABELS = (["yes", "yes", "yes", "no"], ["yes", "yes", "no", "no"])
 FAMILY = [{"filename": "a", "status": "completed",
            "sorter": {"doc_type": "contract", "contract_subtype": "license",
@@ -174,6 +175,8 @@ SAMPLES["judge.judge_calibration"] = (
         }
     ],
 )
+SAMPLES["calibration.calibration"] = ([0.9, 0.8, 0.7], [1, 0, 1])
+SAMPLES["adjudication.score_adjudicated"] = (ADJUDICATED,)
 UNITS = {"01": "float[0,1]"}
 SOURCED = [m for m in REGISTRY.filter() if m.source]
 
