@@ -94,3 +94,10 @@ def test_a_giant_paragraph_keeps_its_place():
 def test_cutting_time_grows_with_the_text():
     for text in ("\n" * 200_000, "\n " * 100_000, ". " * 100_000, " " * 200_000, "x" * 200_000):
         assert len(chunk_spans(text, 20_000, 2_000)) >= 10
+
+
+def test_a_short_window_is_not_left_backwards():
+    text = "a" * 13 + "\n\n" + "b" * 6 + "\n\n" + "c" * 100
+    spans = chunk_spans(text, 20, 18)
+    starts = [start for start, _ in spans]
+    assert starts == sorted(set(starts)) and spans[-1][1] == len(text)

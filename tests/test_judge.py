@@ -205,3 +205,16 @@ def test_audit_sums_of_a_real_run(pack):
             map(sum, columns)
         )
         assert sums.n_unusable == 0
+
+
+def test_agreement_without_exception_is_no_proof():
+    judged, labels = [1.0, 0.0] * 50, [1.0, 0.0] * 8 + [None] * 84
+    found = corrected_score(judged, labels)
+    alone = 2.13 * np.std(judged[16:], ddof=1) / math.sqrt(84)  # what the judge's own spread would give
+    assert found.interval.half > 1.5 * alone and "never differed" in found.interval.note
+
+
+def test_an_audit_with_more_matches_than_items_is_unusable():
+    audit = {"n_predicted": 1, "matched_gt": 2, "verified_in_doc": 1, "true_items": 1}
+    sums = sum_audits([{"entity_list_audit": {"key_obligations": audit}}])
+    assert (sums.n_docs, sums.n_unusable, sums.verified_precision) == (0, 1, None)
