@@ -12,13 +12,16 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from xml.sax.saxutils import quoteattr
 
-from .compared_runs import ComparedRun, read_run
+import numpy as np
+
+from .compared_runs import ComparedRun, aligned, read_run
 from .core import refuse, rounded
 from .intervals import Interval
 from .paired_tests import holm
 from .plain_tables import markdown_table, text_table
 from .resampling import DEFAULT_ALPHA, DEFAULT_N_BOOT, DEFAULT_SEED
 from .run_comparison import compare_runs
+from .run_files import some
 from .surfaces import NotComparable
 
 # %% auto #0
@@ -289,6 +292,16 @@ def _gated(found, run, scores, margins):
     return wanted
 
 # %% ../nbs/52c_gate.ipynb #0f973882
+def _unscored(a, b, wanted):
+    "Scores that the candidate lacks on documents where the baseline has them, one sentence each."
+    documents, columns = aligned(a, b, shared=True)
+    for name in wanted:
+        one, two = columns[name]
+        gone = [d for d, x, y in zip(documents, np.isnan(one), np.isnan(two), strict=True) if y and not x]
+        if gone:
+            yield f"the candidate has no {name} where the baseline has one: {some(gone)}"
+
+# %% ../nbs/52c_gate.ipynb #0a86694e
 def gate(
     baseline: object,  # What is in use, in any form that `read_run` takes
     candidate: object,  # What would replace it
@@ -312,6 +325,8 @@ def gate(
     a, b = read_run(baseline), read_run(candidate)
     found = compare_runs(a, b, shared=shared, scores=None, alpha=alpha, n_boot=1, seed=seed)
     wanted = _gated(list(found.changes), a, list(scores or ()), margins)
+    if not shared and (said := list(_unscored(a, b, wanted))):
+        raise NotComparable(said)
     found = compare_runs(
         a, b, scores=wanted, shared=shared, alpha=alpha, n_boot=n_boot, seed=seed, noise_floor=0.0
     )

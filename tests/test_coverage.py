@@ -17,6 +17,7 @@ from llm_dojo_scoring.intervals import interval_for
 from llm_dojo_scoring.leaderboard import leaderboard
 from llm_dojo_scoring.paired_tests import paired_interval, tango_bounds
 from llm_dojo_scoring.pooled import pooled_difference, pooled_interval
+from llm_dojo_scoring.surfaces import NotComparable
 
 SHARES, SIZES = (0.5, 0.9, 0.95, 0.99), (10, 50, 500)
 # share, documents: where a 95 % interval cannot have 95 %, and the least coverage that is accepted there
@@ -197,6 +198,14 @@ def test_a_gate_lets_reruns_through_or_doubts(flags):
     for _ in range(tries):
         stopped += gate(*reruns(rng, 2, 40, flags=flags), n_boot=10).verdict == "regressed"
     assert stats.binomtest(stopped, tries, 0.025, alternative="greater").pvalue > 1e-3
+
+
+def test_a_gate_refuses_a_candidate_that_leaves_scores_out():
+    old, new = reruns(np.random.default_rng(13), 2, 30)
+    del new["results"][4]["field_scores"]["date"]
+    with pytest.raises(NotComparable, match="no date where the baseline has one: d4"):
+        gate(old, new)
+    assert gate(old, new, shared=True).checks[2].interval.n == 29
 
 
 def test_a_gate_stops_a_real_loss():
