@@ -42,8 +42,8 @@ from llm_dojo_scoring.mc.traces import (
 
 # %% auto #0
 __all__ = ['ALPHAS', 'Bounds', 'CORPUS_KEYS', 'EMPTY_ANSWER', 'Gating', 'K_LIST', 'LabelOrder', 'MIN_SHARED', 'MOST_VOTES',
-           'Match', 'N_BOOT', 'Outcomes', 'Signals', 'UNCERTAINTY_PHRASES', 'Votes', 'accuracy_at_k', 'answer_of',
-           'approximate_tokens', 'best_exemplars', 'bootstrap', 'build_confidence', 'champion_contender',
+           'Match', 'N_BOOT', 'Outcomes', 'Signals', 'Ties', 'UNCERTAINTY_PHRASES', 'Votes', 'accuracy_at_k',
+           'answer_of', 'approximate_tokens', 'best_exemplars', 'bootstrap', 'build_confidence', 'champion_contender',
            'committee_accuracy', 'committee_limit', 'confidence_score', 'confusion_pairs', 'decoy_mentioned',
            'decoy_variants', 'draw_committee', 'effectiveness', 'escalation_curve', 'escalation_order', 'exact_chances',
            'exact_committees', 'exemplar_candidates', 'expected_flips', 'expected_labels', 'extrapolate',
@@ -80,6 +80,7 @@ from llm_dojo_scoring.mc.committee import (
 from llm_dojo_scoring.mc.escalation import (
     ALPHAS,
     Gating,
+    Ties,
     build_confidence,
     confidence_score,
     escalation_curve,
@@ -138,6 +139,7 @@ _all_ = [
     "N_BOOT",
     "Outcomes",
     "Signals",
+    "Ties",
     "UNCERTAINTY_PHRASES",
     "Votes",
     "accuracy_at_k",

@@ -216,3 +216,40 @@ def test_the_gain_of_a_false_alarm_is_rare_under_no_difference():
     made = mc.paired_delta_bootstraps(many, 1000, samples=False)
     decided = sum(m["ci_lo"] > 0 or m["ci_hi"] < 0 for m in made)
     assert binomtest(decided, 200, 0.05).pvalue > 0.01
+
+
+@given(st.permutations(range(8)), st.sampled_from([0.1, 0.25, 0.5]))
+def test_the_order_of_a_file_decides_nothing(order, alpha):
+    own = {f"d{i}": {"expected": "a", "observations": {"a": i % 3, "b": 1}} for i in range(8)}
+    docs = {f"d{i}": own[f"d{i}"] for i in order}
+    confidence = {name: float(name in ("d0", "d1")) for name in docs}
+    first = mc.escalation_curve(own, {n: confidence[n] for n in own}, [alpha])[0]
+    again = mc.escalation_curve(docs, confidence, [alpha])[0]
+    assert again["accuracy"] == pytest.approx(first["accuracy"], abs=1e-12)
+    assert mc.escalation_order(confidence) == mc.escalation_order({n: confidence[n] for n in own})
+
+
+def test_another_spelling_of_a_label_is_that_label():
+    rows = [
+        {"task": "subtype_classification", "filename": "f", "expected": "joint_venture", "predicted": p}
+        for p in ("joint_venture", "Joint Venture", "joint-venture", "venture")
+    ]
+    labels = mc.task_label_vocabulary("subtype_classification")
+    docs = mc.load_observations(rows, "subtype_classification", labels)
+    assert docs["f"]["observations"] == {"joint_venture": 3, "venture": 1}
+    assert mc.confusion_pairs(rows, "subtype_classification") == {("joint_venture", "venture"): 1}
+
+
+def test_differences_are_a_minus_b_and_the_later_version_is_a():
+    outcomes = {("m", "v2"): {"x": 0.0, "y": 0.0}, ("m", "v10"): {"x": 1.0, "y": 0.0}}
+    (pair,) = mc.pairs_with_shared_docs(outcomes, 2)
+    assert (pair["prompt_a"], pair["prompt_b"], pair["deltas"]) == ("v10", "v2", [1.0, 0.0])
+
+
+@pytest.mark.parametrize(
+    "failed", [{"status": "error"}, {"predicted": "ERROR: timeout"}, {"reasoning": "error: 500"}]
+)
+def test_a_failed_call_is_no_vote(failed):
+    row = {"task": "t", "filename": "f", "expected": "a", "predicted": "a", "status": "completed"}
+    docs = mc.load_observations([row, {**row, "predicted": "b", **failed}], "t", {"a", "b"})
+    assert docs["f"]["observations"] == {"a": 1}

@@ -29,10 +29,10 @@ def _outcome(row, valid, votes, failed, disguised):
     "1.0 right, 0.0 wrong, `None` for a row that is left out."
     if failure_kind(row, disguised):
         return 0.0 if failed == "miss" else None
-    answer = answer_of(row)
+    answer = answer_of(row, valid)
     if votes == "drop_invalid" and answer not in valid:
         return None
-    return float(answer == str(row["expected"]).strip())
+    return float(answer == answer_of(row, valid, "expected"))
 
 # %% ../../nbs/56_mc.ablation.ipynb #af52a2ae
 def run_outcomes(
@@ -52,6 +52,7 @@ def run_outcomes(
     Rows without model, prompt, document or truth are left out. Raises `ValueError` for an unknown rule.
     Source: Scoring & Metrics Reference, section 14."""
     check_votes(votes)
+    valid = tuple(valid)
     if reruns not in ("mean", "last"):
         refuse("reruns", 'one of "mean", "last"', reruns)
     if failed not in ("miss", "leave_out"):

@@ -7,11 +7,13 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Collection, Iterable, Mapping
+from functools import lru_cache
 from pathlib import Path
 from typing import Literal
 
 from ..core import finite, is_blank, refuse
 from ..label_rows import Disguised, failure_kind
+from ..labels import label_key
 from .traces import other_labels_named, reasoning_mentions_label, uncertainty_phrases
 from ..run_files import read_records
 
@@ -28,6 +30,12 @@ CORPUS_KEYS = tuple(
 )
 
 # %% ../../nbs/53b_mc.corpus.ipynb #2c31b45c
+@lru_cache(maxsize=64)
+def _spellings(valid):
+    "Spelling, blanks and case aside, to label."
+    return {label_key(label): label for label in valid}
+
+# %% ../../nbs/53b_mc.corpus.ipynb #0c5d4dab
 def load_corpus(
     path: str | Path,  # A file of JSON lines, plain or gzip
 ) -> list[dict]:  # The rows, in order
@@ -42,9 +50,14 @@ def load_corpus(
 
 def answer_of(
     row: Mapping,  # A row of a corpus
+    valid: Collection[str] = (),  # The labels that the task may answer
+    key: str = "predicted",  # "expected" for the truth
 ) -> str:  # Its label as a text; "(empty)" for none
-    "The answer of a row, trimmed."
-    return EMPTY_ANSWER if is_blank(row.get("predicted")) else str(row["predicted"]).strip()
+    "The answer of a row, trimmed; another spelling of one of the labels is that label."
+    if is_blank(row.get(key)):
+        return EMPTY_ANSWER
+    text = str(row[key]).strip()
+    return text if text in valid else _spellings(tuple(valid)).get(label_key(text), text)
 
 # %% ../../nbs/53b_mc.corpus.ipynb #e6b83237
 def task_rows(corpus, task):
@@ -93,7 +106,7 @@ def load_observations(
     labels, hedge = tuple(valid), {"match": "substring" if signals == "published" else "word"}
     docs: dict[str, dict] = {}
     for row in task_rows(corpus, task):
-        predicted, expected = answer_of(row), str(row["expected"]).strip()
+        predicted, expected = answer_of(row, labels), answer_of(row, labels, "expected")
         if failure_kind(row, disguised) or votes == "drop_invalid" and predicted not in labels:
             continue
         doc = docs.setdefault(str(row["filename"]), _new(expected))

@@ -7,16 +7,19 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Mapping
+from itertools import groupby
 from typing import Literal
 
 from ..core import finite, mean_or_none, refuse
 from .distributions import majority_margin, normalize_dist, shannon_entropy, vote_counts
 
 # %% auto #0
-__all__ = ['Gating', 'ALPHAS', 'confidence_score', 'build_confidence', 'escalation_order', 'escalation_curve', 'tail_accuracy']
+__all__ = ['Gating', 'Ties', 'ALPHAS', 'confidence_score', 'build_confidence', 'escalation_order', 'escalation_curve',
+           'tail_accuracy']
 
 # %% ../../nbs/55_mc.escalation.ipynb #83f2e1e4
 Gating = Literal["ranked", "mixed"]
+Ties = Literal["shared", "observed"]
 ALPHAS = (0.0, 0.05, 0.1, 0.15, 0.2, 0.25, 0.3, 0.4, 0.5)
 
 # %% ../../nbs/55_mc.escalation.ipynb #104a6346
@@ -27,8 +30,11 @@ def confidence_score(
 ) -> float:  # In [0, 1]
     """Confidence of the votes on one document, from what they say and never from the truth.
 
-    1.0 for votes that all agree without a near miss or a hedge. Raises `ValueError` for negative weights.
+    1.0 for votes that all agree without a near miss or a hedge; 0.0 for no votes. Raises `ValueError` for negative
+    weights.
     Source: Scoring & Metrics Reference, section 14."""
+    if not normalize_dist(dist):
+        return 0.0
     score = 0.5 * majority_margin(dist) + 0.3 * (1 - shannon_entropy(dist))
     score += 0.1 * (not near_miss_signal) + 0.1 * (not uncertainty)
     return min(1.0, max(0.0, score))
@@ -53,6 +59,19 @@ def _own(doc):
     return normalize_dist(vote_counts(doc["observations"])).get(doc["expected"], 0.0)
 
 
+def _in_order(docs, confidence, ties):
+    "Own accuracies in the order of escalation; equals share their mean, since which of them goes is a lot."
+    order = escalation_order({name: confidence[name] for name in docs}, ties=ties)
+    own = [_own(docs[name]) for name in order]
+    if ties == "observed":
+        return own
+    shared = []
+    for _, group in groupby(zip(order, own, strict=True), key=lambda item: confidence[item[0]]):
+        values = [p for _, p in group]
+        shared += [math.fsum(values) / len(values)] * len(values)
+    return shared
+
+
 def _in_unit(**shares):
     for name, value in shares.items():
         if not finite([value]) or not 0 <= value <= 1:
@@ -61,9 +80,15 @@ def _in_unit(**shares):
 # %% ../../nbs/55_mc.escalation.ipynb #b43faba9
 def escalation_order(
     confidence: Mapping[str, float],  # Document to confidence
+    *,
+    ties: Ties = "shared",  # "observed": equals in the order of the corpus, as published
 ) -> list[str]:  # Documents, the least confident first
-    "The order in which documents would be escalated; equal confidences keep the order of the documents."
-    return sorted(confidence, key=confidence.get)
+    "The order in which documents would be escalated; equal confidences go by name."
+    if ties not in ("shared", "observed"):
+        refuse("ties", 'one of "shared", "observed"', ties)
+    if ties == "observed":
+        return sorted(confidence, key=confidence.get)
+    return sorted(confidence, key=lambda name: (confidence[name], str(name)))
 
 # %% ../../nbs/55_mc.escalation.ipynb #349d169d
 def escalation_curve(
@@ -76,12 +101,14 @@ def escalation_curve(
     sensitivity: float = 0.05,  # How far `escalated_acc` may be off, either way
     *,
     gating: Gating = "ranked",  # "mixed": the published formula, in which the ranking has no effect
+    ties: Ties = "shared",  # "observed": of equal confidences the first in the corpus goes first
 ) -> list[
     dict
 ]:  # One row per share: `alpha`, `accuracy`, `accuracy_low`, `accuracy_high`, `cost_multiplier`, `n_escalated`
     """Accuracy and cost after sending the least confident documents to a stronger model.
 
-    A share α escalates round(α N) of N documents. `cost_multiplier` is against one first answer for everything, with
+    A share α escalates round(α N) of N documents; where that splits equal confidences, those that go are a lot among
+    them. `cost_multiplier` is against one first answer for everything, with
     each escalated answer in place of a first one; add the share of the first where it must be paid too. Without
     documents accuracies are `None`. Raises `ValueError` for shares outside [0, 1], for costs that are not above 0,
     and for a document without a confidence. Source: Scoring & Metrics Reference, section 14."""
@@ -92,8 +119,7 @@ def escalation_curve(
         refuse("gating", 'one of "ranked", "mixed"', gating)
     if missing := [name for name in docs if not finite([confidence.get(name)])]:
         refuse("confidence", "a number for every document", f"none for {missing[0]!r}")
-    order = escalation_order({name: confidence[name] for name in docs})
-    own = [_own(docs[name]) for name in order]
+    own = _in_order(docs, confidence, ties)
     rows = []
     for alpha in alpha_list:
         _in_unit(alpha=alpha)
@@ -128,10 +154,12 @@ def tail_accuracy(
     docs: Mapping[str, Mapping],  # Documents with `expected` and `observations`
     confidence: Mapping[str, float],  # Document to confidence
     alpha: float = 0.15,  # Share of documents in the tail
+    *,
+    ties: Ties = "shared",  # "observed": of equal confidences the first in the corpus goes first
 ) -> float | None:  # In [0, 1]; `None` for an empty tail
     """Accuracy of the first model on the least confident documents: below the stronger model's, escalation gains.
 
     Raises `ValueError` for a share outside [0, 1]."""
     _in_unit(alpha=alpha)
-    order = escalation_order({name: confidence[name] for name in docs})
-    return mean_or_none(_own(docs[name]) for name in order[: round(alpha * len(order))])
+    own = _in_order(docs, confidence, ties)
+    return mean_or_none(own[: round(alpha * len(own))])

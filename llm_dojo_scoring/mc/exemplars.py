@@ -14,7 +14,7 @@ import numpy as np
 from ..core import finite, refuse
 from ..label_rows import Disguised, failure_kind
 from .corpus import answer_of, task_rows
-from .traces import Match, labels_named, reasoning_mentions_label
+from .traces import Match, labels_named, reasoning_mentions_label, task_label_vocabulary
 
 # %% auto #0
 __all__ = ['confusion_pairs', 'near_miss_traces', 'approximate_tokens', 'exemplar_candidates', 'expected_flips', 'random_search',
@@ -23,9 +23,10 @@ __all__ = ['confusion_pairs', 'near_miss_traces', 'approximate_tokens', 'exempla
 # %% ../../nbs/58_mc.exemplars.ipynb #5e951a50
 def _answers(corpus, task, disguised):
     "The answered rows of a task with truth and answer."
+    labels = task_label_vocabulary(task)
     for row in task_rows(corpus, task):
         if not failure_kind(row, disguised):
-            yield str(row["expected"]).strip(), answer_of(row), row
+            yield answer_of(row, labels, "expected"), answer_of(row, labels), row
 
 # %% ../../nbs/58_mc.exemplars.ipynb #e39a5779
 def confusion_pairs(
@@ -111,6 +112,13 @@ def _near(pair):
     return near if isinstance(near, (int, float)) else len(near)
 
 
+def _tokens(pair):
+    "Tokens of a pair's example; of the shortest near miss where only the rows are given."
+    if "tokens" in pair or isinstance(pair.get("near_misses", 0), (int, float)):
+        return pair.get("tokens", 0)
+    return min((approximate_tokens(row.get("reasoning")) for row in pair["near_misses"]), default=0)
+
+
 def _usable(pairs, token_budget, max_exemplars, efficacy):
     "The pairs that have something to show; knobs checked."
     if not finite([efficacy]) or not 0 <= efficacy <= 1:
@@ -147,7 +155,7 @@ def random_search(
     for _ in range(n_iter if most else 0):
         drawn = rng.sample(usable, rng.randint(1, most))
         flips = expected_flips(drawn, efficacy)
-        if flips > gain and sum(p.get("tokens", 0) for p in drawn) <= token_budget:
+        if flips > gain and sum(map(_tokens, drawn)) <= token_budget:
             best, gain = drawn, flips
     return _choice(best, efficacy)
 
@@ -159,7 +167,7 @@ def _choice(pairs, efficacy):
     return {
         "pairs": ordered,
         "gain": expected_flips(pairs, efficacy),
-        "tokens": sum(p.get("tokens", 0) for p in pairs),
+        "tokens": sum(map(_tokens, pairs)),
     }
 
 # %% ../../nbs/58_mc.exemplars.ipynb #f4c6247e
@@ -179,7 +187,7 @@ def best_exemplars(
     gain[0] = 0.0
     taken = np.zeros((len(usable), most + 1, token_budget + 1), dtype=bool)
     for i, pair in enumerate(usable):
-        tokens, flips = pair.get("tokens", 0), expected_flips([pair], efficacy)
+        tokens, flips = _tokens(pair), expected_flips([pair], efficacy)
         if tokens > token_budget:
             continue
         for m in range(most, 0, -1):
@@ -191,5 +199,5 @@ def best_exemplars(
     for i in range(len(usable) - 1, -1, -1):
         if m and taken[i, m, left]:
             chosen.append(usable[i])
-            m, left = m - 1, left - usable[i].get("tokens", 0)
+            m, left = m - 1, left - _tokens(usable[i])
     return _choice(chosen, efficacy)

@@ -5,6 +5,7 @@
 # %% ../../nbs/59c_mc.scenarios.ipynb #209a7f39
 from __future__ import annotations
 
+import html
 import os
 import random
 from collections.abc import Iterable, Mapping, Sequence
@@ -45,6 +46,15 @@ def _replace_whole(path, data):
     finally:
         draft.unlink(missing_ok=True)
 
+
+def _brief(value):
+    "A number, a row of numbers, or the size of a table."
+    if isinstance(value, dict) and not any(isinstance(v, (dict, list)) for v in value.values()):
+        return ", ".join(f"{k}: {_brief(v)}" for k, v in value.items())
+    if isinstance(value, (dict, list)):
+        return f"{len(value)} rows"
+    return f"{value:.4f}" if isinstance(value, float) else str(value)
+
 # %% ../../nbs/59c_mc.scenarios.ipynb #50a58cbc
 class NothingToReport(ValueError):
     "The question cannot be asked of this corpus."
@@ -75,6 +85,13 @@ class Scenario:
 
     def __or__(self, other: Scenario) -> Scenario:
         return Scenario(self.numbers | other.numbers, self.files | other.files)
+
+    def _repr_html_(self):
+        rows = "".join(
+            f"<tr><th>{html.escape(k)}</th><td>{html.escape(_brief(v))}</td></tr>"
+            for k, v in self.numbers.items()
+        )
+        return f"<table>{rows}</table>"
 
 
 def labels_of(
