@@ -15,6 +15,7 @@ from typing import Any
 from .core import is_blank, refuse
 from .credentials import Secret, redact
 from .experiment import moment_of
+from .export import write_codebook
 from .http_call import call_json
 from llm_dojo_scoring.langfuse_config import (  # noqa: F401
     DEFAULT_BASE_URL,
@@ -37,6 +38,7 @@ from llm_dojo_scoring.traces import (  # noqa: F401
     row_from_trace,
     trace_from_observation,
 )
+from .workbook import write_workbook
 
 # %% auto #0
 __all__ = ['LangfuseClient', 'fetch_run_records', 'records_to_sorter_frame', 'sync_sorter_results', 'CHAINED_TRACE',
@@ -285,67 +287,6 @@ def records_to_sorter_frame(
     return pd.DataFrame(project(records, columns), columns=[c["header"] for c in columns])
 
 # %% ../nbs/98a_langfuse_sync.ipynb #52661a53
-_CODEBOOK = ("Variable", "Description", "Type", "Source", "Example / Values")
-
-
-def _codebook_rows(columns):
-    return [[c["header"], c["desc"], c["type"], c["src"], c["example"]] for c in columns]
-
-
-def _write_book(path, columns, records):
-    "A workbook in which text stays text: no cell is ever read as a formula."
-    import datetime
-
-    try:
-        import xlsxwriter
-    except ImportError:
-        raise RuntimeError("workbooks need the extra: pip install 'llm-dojo-scoring[excel]'") from None
-    formats = {"percent": "0.00%", "date": "mm/dd/yyyy", "integer": "#,##0", "number": "0.000000"}
-    plain = {
-        "strings_to_formulas": False,
-        "strings_to_urls": False,
-        "strings_to_numbers": False,
-        "nan_inf_to_errors": True,
-    }
-    book = xlsxwriter.Workbook(str(path), plain)
-    book.set_properties({"created": datetime.datetime(2026, 1, 1)})
-    head = book.add_format(
-        {"bold": True, "font_color": "#FFFFFF", "bg_color": "#1F4E79", "align": "center", "text_wrap": True}
-    )
-    styles = {name: book.add_format({"num_format": code}) for name, code in formats.items()}
-    sheet = book.add_worksheet("Eval Results")
-    for x, column in enumerate(columns):
-        sheet.write_string(0, x, column["header"], head)
-        for y, record in enumerate(records, 1):
-            _write_cell(sheet, y, x, column["get"](record), styles.get(column["fmt"]))
-    sheet.freeze_panes(1, 5)
-    sheet.autofilter(0, 0, max(1, len(records)), len(columns) - 1)
-    notes = book.add_worksheet("Codebook")
-    for y, row in enumerate([_CODEBOOK, *_codebook_rows(columns)]):
-        for x, text in enumerate(row):
-            notes.write_string(y, x, str(text if text is not None else ""))
-    notes.freeze_panes(1, 0)
-    book.close()
-
-
-def _write_cell(sheet, y, x, value, style):
-    if value is None:
-        sheet.write_blank(y, x, None, style)
-    elif isinstance(value, bool) or isinstance(value, str):
-        sheet.write_string(y, x, str(value), style)
-    elif hasattr(value, "year"):
-        sheet.write_datetime(y, x, value, style)
-    else:
-        sheet.write_number(y, x, value, style)
-
-
-def _write_codebook(path, columns):
-    import csv
-
-    with path.open("w", encoding="utf-8", newline="") as file:
-        csv.writer(file).writerows([_CODEBOOK, *_codebook_rows(columns)])
-
-# %% ../nbs/98a_langfuse_sync.ipynb #834f4eff
 def sync_sorter_results(
     outdir: str | os.PathLike = ".",  # Where the workbook goes; made when absent
     task: str = SORTER_TRACE,  # Kind of run
@@ -370,11 +311,6 @@ def sync_sorter_results(
     folder.mkdir(parents=True, exist_ok=True)
     columns = sorter_columns()
     path = folder / Path(str(workbook or "Sorter_Experiment_Results.xlsx")).name
-    draft = path.with_name(f".{path.stem}.draft.xlsx")
-    try:
-        _write_book(draft, columns, records)
-        os.replace(draft, path)
-    finally:
-        draft.unlink(missing_ok=True)
-    _write_codebook(folder / "Sorter_Experiment_Codebook.csv", columns)
+    write_workbook(path, "Eval Results", columns, records, codebook_sheet=True)
+    write_codebook(folder / "Sorter_Experiment_Codebook.csv", columns)
     return frame, path
