@@ -4,6 +4,7 @@ import importlib.util
 import json
 import os
 import threading
+import time
 import urllib.request
 from http.server import BaseHTTPRequestHandler, HTTPServer
 from unittest.mock import MagicMock, Mock
@@ -248,6 +249,28 @@ def test_the_workbook_holds_the_runs_and_no_formula(tmp_path, monkeypatch):
     assert sync_sorter_results(tmp_path, workbook=False)[1] is None
     with pytest.raises(ValueError, match="unsupported"):
         sync_sorter_results(tmp_path, task="chained_sorter_extractor")
+
+
+@needs_sdk
+@pytest.mark.skipif(
+    os.environ.get("LLM_DOJO_SCORING_LANGFUSE_TEST") != "1",
+    reason="asks a real Langfuse: set LLM_DOJO_SCORING_LANGFUSE_TEST=1 and its keys",
+)
+def test_a_real_langfuse_takes_and_returns_a_score(tmp_path):
+    from llm_dojo_scoring.langfuse_sink import LangfuseSink
+    from llm_dojo_scoring.score_record import ScoreRecord
+    from llm_dojo_scoring.sinks import LocalManifestSink
+
+    local = LocalManifestSink(tmp_path / "scores.jsonl")
+    local.emit(ScoreRecord("sorter", "accuracy", 0.5, "doc-1", "llm-dojo-live-test", timestamp=1e9))
+    sink = LangfuseSink()
+    sink.bind(local.path)
+    assert sink.flush().sent == 1
+    until = time.monotonic() + 120
+    while not (found := sink.verify()).complete and time.monotonic() < until:
+        time.sleep(5)
+    assert found.equal == 1
+    assert isinstance(LangfuseClient().list_traces(max_items=3), list)
 
 
 # ---- Phoenix
