@@ -50,12 +50,11 @@ _NAMES = {
 }
 _WHERE = {name: module for module, names in _NAMES.items() for name in names.split()}
 _SUBMODULES = (
-    "adjudication bootstrap bundles classification comparison config contracteval core cost"
-    " cuad diagnostics doc_bundles embedding emitter equivalences error_analysis experiment"
-    " explorer export failure_modes field_scoring interpret io label_audit labels"
-    " langfuse_sync legalbench master_labels metrics misses monte_carlo phoenix_sync pooled"
-    " profiles pruning registry report rescore run_records run_summary score_catalog"
-    " score_run score_spec tasks taxonomy visualize vocab"
+    "adjudication bootstrap bundles classification comparison config contracteval core cost cuad"
+    " diagnostics doc_bundles embedding emitter equivalences error_analysis experiment explorer export"
+    " failure_modes field_scoring interpret io label_audit labels langfuse_sync legalbench master_labels"
+    " metrics misses monte_carlo phoenix_sync pooled profiles pruning registry report rescore run_records"
+    " run_summary score_catalog score_run score_spec tasks taxonomy visualize vocab"
 ).split()
 
 __all__ = ["__version__", *_SUBMODULES, *_WHERE]

@@ -5,7 +5,10 @@
 # %% ../nbs/97r_export_command.ipynb #1bb9dbf6
 from __future__ import annotations
 
+import contextlib
 import json
+import warnings
+from collections.abc import Iterator
 from enum import Enum
 from pathlib import Path
 from typing import Annotated
@@ -15,7 +18,7 @@ import typer
 from .command_line import one_line_for_bad_input, version_of
 
 # %% auto #0
-__all__ = ['app', 'dojo_export']
+__all__ = ['app', 'spoken_warnings', 'dojo_export']
 
 # %% ../nbs/97r_export_command.ipynb #c18548d0
 class _Task(str, Enum):
@@ -72,6 +75,20 @@ def _with_failures(records):
             name = " ".join(shown.split())
             yield f"{name}: {told['scored']} of {told['total']} documents scored, the others count as misses"
 
+# %% ../nbs/97r_export_command.ipynb #41557e19
+@contextlib.contextmanager
+def spoken_warnings(
+    command: str,  # The command's name, such as "dojo-export"
+) -> Iterator[None]:
+    "Inside, a warning is one line on stderr after the command's name."
+    with warnings.catch_warnings(record=True) as told:
+        warnings.simplefilter("always")
+        try:
+            yield
+        finally:
+            for text in dict.fromkeys(" ".join(str(w.message).split()) for w in told):
+                typer.echo(f"{command}: {text}", err=True)
+
 # %% ../nbs/97r_export_command.ipynb #b940dd30
 app = typer.Typer(add_completion=False, rich_markup_mode=None, pretty_exceptions_enable=False)
 
@@ -97,7 +114,8 @@ def dojo_export(
     """Write the workbooks and codebooks of an experiment log.
 
     Status: 0 done, 1 the log holds no such run, 2 bad usage or input."""
-    with one_line_for_bad_input("dojo-export", also=(ValueError, OSError, ImportError)):
+    bad = one_line_for_bad_input("dojo-export", also=(ValueError, OSError, ImportError))
+    with bad, spoken_warnings("dojo-export"):
         records = _records(log, rows, as_stored)
         tasks = list(_FILES) if task is _Task.all else [task.value]
         done = [_written(name, records, outdir) for name in tasks]
