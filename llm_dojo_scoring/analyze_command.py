@@ -141,4 +141,6 @@ def dojo_analyze(
         notes = interpret(frame, **options)
     typer.echo(json.dumps(notes.to_dict(), indent=2, default=str) if as_json else render_notes(notes))
     written = f" and {len(drawn)} pictures" if drawn else ""
-    typer.echo(f"dojo-analyze: {found.n_runs} runs, report in {report}{written}", err=True)
+    typer.echo(
+        f"dojo-analyze: {found.n_runs} run{'s' * (found.n_runs != 1)}, report in {report}{written}", err=True
+    )

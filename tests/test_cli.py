@@ -50,8 +50,8 @@ def test_an_exported_workbook_can_be_analyzed(log, tmp_path):
     book = tmp_path / "Sorter_Experiment_Results.xlsx"
     assert cli._cli_analyze([str(book), "--plots", str(tmp_path / "p"), "--target", "0.9"]) == 0
     report = (tmp_path / "Sorter_Experiment_Results.report.md").read_text()
-    assert report.startswith("# Sorter Evaluation Report — Sorter_Experiment_Results")
-    assert "![metric_ci](" in report and "dojo_metric_ci.png)" in report and "Target met" in report
+    assert report.replace("\\", "").startswith("# Sorter Evaluation Report — Sorter_Experiment_Results")
+    assert "![metric_ci](" in report and "p/dojo_metric_ci.png" in report and "Target met" in report
     assert (tmp_path / "p" / "dojo_metric_ci.png").is_file()
 
 
