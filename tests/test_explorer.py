@@ -197,3 +197,32 @@ def test_verdicts_of_two_writers_are_all_there(tmp_path):
     file.write_text('{"document": "a", "field": "f", "verdict": "perhaps"}\n')
     with pytest.raises(BadInput, match="accept, reject, unsure"):
         read_verdicts(file)
+
+
+def test_decisions_feed_the_adjudicated_answer_scorer(tmp_path, run):
+    from llm_dojo_scoring.adjudication import from_cell_verdicts, score_adjudicated
+    from llm_dojo_scoring.explorer import answer
+
+    table, file = explorer_table(run), tmp_path / "cell_verdicts.jsonl"
+
+    class Widget:
+        pass
+
+    widget = Widget()
+    widget.table, widget.path, widget.who = table, file, ""
+    for f, verdict, critical in ((0, "accept", False), (1, "reject", True), (2, "unsure", False)):
+        asked = {
+            "kind": "verdict",
+            "id": f,
+            "d": 0,
+            "f": f,
+            "verdict": verdict,
+            "critical": critical,
+            "note": "",
+        }
+        assert answer(widget, asked) == {"id": f, "value": "cell_verdicts.jsonl"}
+    expected = {table.documents[0]["id"]: {name: "x" for name, _ in table.fields[:4]}}
+    policy = {"version": "1", "min_precision": 0.5, "min_recall": 0.5}
+    told = score_adjudicated(from_cell_verdicts(read_verdicts(file), expected, policy))
+    (attempt,) = told.attempts
+    assert (attempt.counts.n_supported, attempt.counts.n_assessed) == (1, 2)
