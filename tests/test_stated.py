@@ -15,6 +15,12 @@ from llm_dojo_scoring.document import Document
 from llm_dojo_scoring.fields.dates import find_dates
 from llm_dojo_scoring.stated import look_up
 
+@pytest.fixture(autouse=True)
+def no_text_is_short(monkeypatch):
+    "Short documents are read whole; here each is read as a long one is."
+    monkeypatch.setattr(page, "_SHORT", 0)
+
+
 FORMS = """March 3, 2014|3 March 2014|3rd of March, 2014|the third day of March 2014|03/03/2014|3/3/14|3-3-14
 2014-03-03|03.03.2014|3-Mar-2014|3-Mar-14|Mar. 3, '14|MARCH 3,2014|March 3rd , 2014
 the 3r d day of March, 2014|this 3rd day of the month of March in the year 2014
@@ -38,7 +44,8 @@ def test_a_date_in_any_form_is_found_where_its_year_stands(form, before):
 @pytest.mark.parametrize(
     "text, true", [("12.12.05", True), ("x" + " " * 2000 + "12.12.05" + " " * 2000 + "y", False)]
 )
-def test_a_form_that_is_a_date_only_as_a_whole_text(text, true):
+def test_a_form_that_is_a_date_only_as_a_whole_text(text, true, monkeypatch):
+    monkeypatch.setattr(page, "_SHORT", 1_000)
     assert bool(find_dates(text)) == true
     assert look_up("12 December 2005", Document(text), "date").true == true
 
