@@ -15,6 +15,7 @@ from llm_dojo_scoring.document import Document
 from llm_dojo_scoring.fields.dates import find_dates
 from llm_dojo_scoring.stated import look_up
 
+
 @pytest.fixture(autouse=True)
 def no_text_is_short(monkeypatch):
     "Short documents are read whole; here each is read as a long one is."

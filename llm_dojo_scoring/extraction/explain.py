@@ -15,6 +15,7 @@ from ..core import Verdict, is_blank
 from ..document import Document, as_document
 from .score import list_verdict, score_extraction
 from ..factuality.grounding import is_grounded
+from ..fields.critical import critical_flags
 from ..fields.dispatch import decide_field, element_type, is_entity_list
 from ..lists.matching import clean_items
 from ..lists.score import EntityListScore, match_list
@@ -82,6 +83,10 @@ def _as_lines(x):
         lines.append(f"  {label} {_clipped(side.given)!r} read as {side.read_as!r}{why}")
     for pair in x.pairs:
         lines.append(f"  {pair['found']}: {pair['label']!r} with {pair['item']!r} ({pair['similarity']})")
+    for flag in x.flags:
+        lines.append(
+            f"  may turn the clause around: {flag['kind']}, {flag['predicted']} against {flag['expected']}"
+        )
     for e in x.evidence:
         told = "; ".join((e.how, *e.doubts))
         lines.append(f"  {'in' if e.found else 'not in'} the contract: {e.item!r} ({told})")
@@ -101,6 +106,7 @@ class FieldExplanation:
     expected: Side  # The label's side
     pairs: tuple[dict, ...] = ()  # Lists only: `label`, `found`, `item`, `similarity` per line
     evidence: tuple[Evidence, ...] = ()  # With a contract only
+    flags: tuple[dict, ...] = ()  # Clauses only: `kind`, `predicted`, `expected` of what may turn one around
 
     def to_dict(self) -> dict:
         "The explanation as plain data, ready for JSON."
@@ -116,6 +122,7 @@ class FieldExplanation:
             },
             "pairs": [dict(pair) for pair in self.pairs],
             "evidence": [{**e._asdict(), "doubts": list(e.doubts)} for e in self.evidence],
+            "flags": [dict(flag) for flag in self.flags],
         }
 
     def __str__(self):
@@ -176,6 +183,9 @@ def _field_html(e):
     if e.pairs:
         rows = [(p["found"], p["label"], p["item"], p["similarity"]) for p in e.pairs]
         html += _html_table("Labels and items", ["found", "label", "item", "similarity"], rows)
+    if e.flags:
+        rows = [(f["kind"], f["predicted"], f["expected"]) for f in e.flags]
+        html += _html_table("May turn the clause around: read both", ["what", "predicted", "expected"], rows)
     return html + "".join(map(_evidence_html, e.evidence))
 
 # %% ../../nbs/45_extraction.explain.ipynb #c552867e
@@ -196,6 +206,19 @@ def _evidence(kind, value, document):
     return tuple(out)
 
 
+_CLAUSES = ("free_text", "containment")
+
+
+def _flags(kind, predicted, expected, match):
+    "What may turn a clause around: of the two texts, or of each pair of a list."
+    if match is not None:
+        sides = [(match.items[i], match.labels[j]) for i, j in match.pairs]
+        sides = sides if match.element_type in _CLAUSES else []
+    else:
+        sides = [(predicted, expected)] if kind in _CLAUSES else []
+    return tuple(flag._asdict() for pair in sides for flag in critical_flags(*pair))
+
+
 def _explained(name, kind, verdict, predicted, expected, match, document):
     "An explanation from a verdict that was reached already."
     sides = (
@@ -205,7 +228,8 @@ def _explained(name, kind, verdict, predicted, expected, match, document):
     pairs = tuple(match.rows()) if match is not None else ()
     evidence = _evidence(kind, predicted, document)
     return FieldExplanation(
-        name, kind, round(verdict.score, 4), verdict.rule, verdict.note, *sides, pairs, evidence
+        *(name, kind, round(verdict.score, 4), verdict.rule, verdict.note),
+        *(*sides, pairs, evidence, _flags(kind, predicted, expected, match)),
     )
 
 # %% ../../nbs/45_extraction.explain.ipynb #cc96b38a
