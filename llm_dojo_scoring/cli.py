@@ -85,5 +85,6 @@ def main(
     raise SystemExit(_status(name, rest))
 
 # %% ../nbs/99_cli.ipynb #6f19e130
+#| eval: false
 if __name__ == "__main__":
     main()

@@ -77,7 +77,7 @@ def _unquoted(code):
 def _annotated(symbol):
     "The parameters whose annotation is an `Annotated[...]` written as text, with the object that it means."
     texts = {k: v for k, v in getattr(symbol, "__annotations__", {}).items() if "Annotated[" in str(v)}
-    scope = getattr(symbol, "__globals__", {})
+    scope = getattr(symbol, "__globals__", None) or vars(sys.modules[symbol.__module__])
     return {k: eval(v, scope) if isinstance(v, str) else v for k, v in texts.items()}
 
 # %% ../nbs/97a_docs.ipynb #644f9811

@@ -199,3 +199,12 @@ def test_a_real_run_scores_near_its_stored_scores(pack):
         ours.append(score_extraction("contract", TYPES, row["predicted"], label.expected).overall_score)
         stored.append(row["overall_score"])
     assert abs(sum(ours) / len(ours) - sum(stored) / len(stored)) < 0.06
+
+
+def test_a_result_shows_itself_and_a_hostile_field_stays_text():
+    from llm_dojo_scoring.extraction.score import score_extraction
+
+    evil = "<script>alert(1)</script>"
+    result = score_extraction(evil, {evil: "name"}, {evil: evil}, {evil: "LEASE"})
+    shown = result._repr_html_()
+    assert "<script" not in shown and shown.count("&lt;script&gt;") == 2 and shown.count("<tr>") == 2

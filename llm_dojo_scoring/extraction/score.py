@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from html import escape
 
 from ..config import get_settings
 from ..core import Verdict, is_blank, is_null, mean_or_none, refuse, rounded
@@ -62,6 +63,9 @@ class ExtractionScoreResult:
             "entity_list_audit": {f: dict(a) for f, a in self.entity_list_audit.items()},
         }
 
+    def _repr_html_(self):
+        return _result_html(self)
+
 # %% ../../nbs/40_extraction.score.ipynb #a2866468
 def list_verdict(
     score: EntityListScore,  # The list's counts and ratios
@@ -74,6 +78,20 @@ def list_verdict(
 
 # %% ../../nbs/40_extraction.score.ipynb #7d18362f
 _CONTAINABLE = frozenset(("name", "free_text", "containment"))
+
+
+def _result_html(result):
+    "The fields of one document as a table; every cell is escaped."
+    head = "".join(f'<th scope="col">{h}</th>' for h in ("field", "type", "score", "rule", "note"))
+    lines = ""
+    for name, score in result.field_scores.items():
+        verdict = result.verdicts.get(name)
+        said = (f"{score:.4f}", verdict.rule if verdict else "", verdict.note if verdict else "")
+        cells = "".join(f"<td>{escape(str(c))}</td>" for c in (result.kinds.get(name, ""), *said))
+        lines += f'<tr><th scope="row">{escape(str(name))}</th>{cells}</tr>'
+    overall = "not scored" if result.overall_score is None else f"{result.overall_score:.4f}"
+    caption = f"{escape(str(result.doc_class))}: {overall}"
+    return f"<table><caption>{caption}</caption><thead><tr>{head}</tr></thead><tbody>{lines}</tbody></table>"
 
 # %% ../../nbs/40_extraction.score.ipynb #cff3cadb
 class _Scoring:
