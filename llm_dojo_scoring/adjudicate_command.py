@@ -5,31 +5,20 @@
 # %% ../nbs/66c_adjudicate_command.ipynb #046d7a2f
 from __future__ import annotations
 
-import os
 from pathlib import Path
 from typing import Annotated
 
 import orjson
 import typer
 
+from .command_line import version_of
+from .output_files import replace_whole
+
 # %% auto #0
 __all__ = ['app', 'dojo_adjudicate']
 
 # %% ../nbs/66c_adjudicate_command.ipynb #e46cba61
 _DUMP = orjson.OPT_NON_STR_KEYS | orjson.OPT_INDENT_2
-
-
-def _replace_whole(path, data):
-    "Write a file beside its place and move it there, so that readers see the old one or the new one."
-    draft = path.with_name(f".{path.name}.draft")
-    try:
-        with draft.open("wb") as file:
-            file.write(data)
-            file.flush()
-            os.fsync(file.fileno())
-        os.replace(draft, path)
-    finally:
-        draft.unlink(missing_ok=True)
 
 
 def _write(report, out):
@@ -42,7 +31,7 @@ def _write(report, out):
     }
     out.mkdir(parents=True, exist_ok=True)
     for name, data in made.items():
-        _replace_whole(out / name, data)
+        replace_whole(out / name, data)
 
 
 def _spoken(r, out):
@@ -59,14 +48,6 @@ def _spoken(r, out):
         lines.append(f"  {name.replace('_', ' '):<36}{shown}{bounds}")
     lines += [f"  - {finding}" for finding in adjudication_findings(r)]
     return "\n".join([*lines, f"  report  {out / 'report.html'}"])
-
-
-def _say_version(value: bool):
-    if value:
-        from llm_dojo_scoring import __version__
-
-        typer.echo(f"dojo-adjudicate {__version__}")
-        raise typer.Exit()
 
 
 def _looked_over(run, policy, as_json):
@@ -96,7 +77,10 @@ def dojo_adjudicate(
     out: Annotated[Path, typer.Option(help="Folder for the outputs.")] = Path("dojo-adjudicate"),
     as_json: Annotated[bool, typer.Option("--json", help="Print the record as JSON.")] = False,
     version: Annotated[
-        bool, typer.Option("--version", callback=_say_version, is_eager=True, help="Show the version.")
+        bool,
+        typer.Option(
+            "--version", callback=version_of("dojo-adjudicate"), is_eager=True, help="Show the version."
+        ),
     ] = False,
 ) -> None:
     """Count what people judged: what was claimed, what was accepted, what it cost.

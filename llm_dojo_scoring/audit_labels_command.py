@@ -7,12 +7,14 @@ from __future__ import annotations
 
 import csv
 import io
-import os
 from pathlib import Path
 from typing import Annotated
 
 import orjson
 import typer
+
+from .command_line import version_of
+from .output_files import replace_whole
 
 # %% auto #0
 __all__ = ['app', 'dojo_audit_labels']
@@ -22,29 +24,14 @@ _WEIGHTS = ("contradiction", "oddity", "gap")
 _SHORT = 100  # characters of a clause on a line of the terminal
 
 
-def _say_version(asked: bool):
-    if asked:
-        from llm_dojo_scoring import __version__
-
-        typer.echo(f"dojo-audit-labels {__version__}")
-        raise typer.Exit()
-
-
 def _complain(text):
     typer.echo(f"dojo-audit-labels: {text}", err=True)
     raise typer.Exit(2)
 
 
-def _write_whole(path, data):
-    "Write a file beside its place and move it there, so that readers see the old one or the new one."
-    draft = path.with_name(f".{path.name}.draft")
+def _write(path, data):
     try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        try:
-            draft.write_bytes(data)
-            os.replace(draft, path)
-        finally:
-            draft.unlink(missing_ok=True)
+        replace_whole(path, data)
     except OSError as e:
         _complain(f"{path}: expected a place to write to; {e.strerror}")
 
@@ -104,7 +91,10 @@ def dojo_audit_labels(
     out: Annotated[Path | None, typer.Option(help="CSV file for the suspects.")] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
     version: Annotated[
-        bool, typer.Option("--version", callback=_say_version, is_eager=True, help="Show the version.")
+        bool,
+        typer.Option(
+            "--version", callback=version_of("dojo-audit-labels"), is_eager=True, help="Show the version."
+        ),
     ] = False,
 ) -> None:
     """List the labels that contradict their own clause.
@@ -122,7 +112,7 @@ def dojo_audit_labels(
         _complain(e)
     suspects = [s for s in audit.suspects if not weight or s.weight in weight]
     if out is not None:
-        _write_whole(out, _as_csv(suspects))
+        _write(out, _as_csv(suspects))
     if as_json:
         told = {**audit.as_dict(), "suspects": [s.as_dict() for s in suspects]}
         told |= {"effect": effect.as_dict()} if effect else {}

@@ -5,27 +5,19 @@
 # %% ../nbs/52f_compare_command.ipynb #3b1edcc2
 from __future__ import annotations
 
-import os
 from pathlib import Path
 from typing import Annotated
 
 import orjson
 import typer
 
+from .command_line import version_of
+from .output_files import replace_whole
+
 # %% auto #0
 __all__ = ['app', 'dojo_compare']
 
 # %% ../nbs/52f_compare_command.ipynb #84afc7f4
-def _replace_whole(path, text):
-    "Write a file beside its place and move it there, so that readers see the old one or the new one."
-    draft = path.with_name(f".{path.name}.draft")
-    try:
-        draft.write_text(text, encoding="utf-8")
-        os.replace(draft, path)
-    finally:
-        draft.unlink(missing_ok=True)
-
-
 def _pooled(comparison, level, seed):
     "Differences of the pooled metrics that both runs have counts for."
     from llm_dojo_scoring.pooled import pooled_difference
@@ -134,14 +126,6 @@ def _markdown(comparison, pooled, top):
 # %% ../nbs/52f_compare_command.ipynb #d0606f09
 app = typer.Typer(add_completion=False, rich_markup_mode=None, pretty_exceptions_enable=False)
 
-
-def _say_version(value: bool):
-    if value:
-        from llm_dojo_scoring import __version__
-
-        typer.echo(f"dojo-compare {__version__}")
-        raise typer.Exit()
-
 # %% ../nbs/52f_compare_command.ipynb #ac713470
 @app.command()
 def dojo_compare(
@@ -163,7 +147,10 @@ def dojo_compare(
     markdown: Annotated[Path | None, typer.Option(help="Also write the comparison to this file.")] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print the record as JSON.")] = False,
     version: Annotated[
-        bool, typer.Option("--version", callback=_say_version, is_eager=True, help="Show the version.")
+        bool,
+        typer.Option(
+            "--version", callback=version_of("dojo-compare"), is_eager=True, help="Show the version."
+        ),
     ] = False,
 ) -> None:
     """Compare two runs on one surface, paired by document. Differences are B minus A.
@@ -177,7 +164,7 @@ def dojo_compare(
         )
         pooled = _pooled(found, level, seed)
         if markdown is not None:
-            _replace_whole(markdown, _markdown(found, pooled, top))
+            replace_whole(markdown, _markdown(found, pooled, top))
     except (ValueError, OSError) as e:
         typer.echo(f"dojo-compare: {' '.join(str(e).split())}", err=True)
         raise typer.Exit(2) from None

@@ -5,7 +5,6 @@
 # %% ../nbs/63c_contracteval_command.ipynb #fc3546da
 from __future__ import annotations
 
-import os
 import re
 from pathlib import Path
 from typing import Annotated
@@ -13,24 +12,14 @@ from typing import Annotated
 import orjson
 import typer
 
+from .command_line import version_of
+from .output_files import replace_whole
+
 # %% auto #0
 __all__ = ['app', 'dojo_contracteval']
 
 # %% ../nbs/63c_contracteval_command.ipynb #a3367125
 _DUMP = orjson.OPT_NON_STR_KEYS | orjson.OPT_SERIALIZE_NUMPY | orjson.OPT_INDENT_2
-
-
-def _replace_whole(path, data):
-    "Write a file beside its place and move it there, so that readers see the old one or the new one."
-    draft = path.with_name(f".{path.name}.draft")
-    try:
-        with draft.open("wb") as file:
-            file.write(data)
-            file.flush()
-            os.fsync(file.fileno())
-        os.replace(draft, path)
-    finally:
-        draft.unlink(missing_ok=True)
 
 
 def _write(summary, out, table_iii):
@@ -44,7 +33,7 @@ def _write(summary, out, table_iii):
     }
     out.mkdir(parents=True, exist_ok=True)
     for name, data in made.items():
-        _replace_whole(out / name, data)
+        replace_whole(out / name, data)
 
 
 def _folders(summaries, out):
@@ -101,14 +90,6 @@ def _beside_the_paper(summaries):
     body = [f"  {n:<32}{a:>7.3f}{b:>7.3f}{c:>9.3f}{d:>10.3f}" for n, a, b, c, d in rows]
     return "\n".join([head, *body])
 
-# %% ../nbs/63c_contracteval_command.ipynb #5e08d1fd
-def _say_version(value: bool):
-    if value:
-        from llm_dojo_scoring import __version__
-
-        typer.echo(f"dojo-contracteval {__version__}")
-        raise typer.Exit()
-
 # %% ../nbs/63c_contracteval_command.ipynb #60dce414
 app = typer.Typer(add_completion=False, rich_markup_mode=None, pretty_exceptions_enable=False)
 
@@ -128,7 +109,10 @@ def dojo_contracteval(
     out: Annotated[Path, typer.Option(help="Folder for the outputs.")] = Path("dojo-contracteval"),
     as_json: Annotated[bool, typer.Option("--json", help="Print the summaries as JSON.")] = False,
     version: Annotated[
-        bool, typer.Option("--version", callback=_say_version, is_eager=True, help="Show the version.")
+        bool,
+        typer.Option(
+            "--version", callback=version_of("dojo-contracteval"), is_eager=True, help="Show the version."
+        ),
     ] = False,
 ) -> None:
     """Score answers to ContractEval's clause questions, or a one-pass extraction mapped onto them.

@@ -5,13 +5,15 @@
 # %% ../nbs/52e_gate_command.ipynb #deb16774
 from __future__ import annotations
 
-import os
 from pathlib import Path
 from typing import Annotated
 
 import orjson
 import typer
 from typer.core import TyperCommand
+
+from .command_line import version_of
+from .output_files import replace_whole
 
 # %% auto #0
 __all__ = ['app', 'dojo_gate']
@@ -30,16 +32,6 @@ class _GateCommand(TyperCommand):
             if getattr(error, "exit_code", None) == 2:
                 error.exit_code = _USAGE
             raise
-
-
-def _replace_whole(path, text):
-    "Write a file beside its place and move it there, so that readers see the old one or the new one."
-    draft = path.with_name(f".{path.name}.draft")
-    try:
-        draft.write_text(text, encoding="utf-8")
-        os.replace(draft, path)
-    finally:
-        draft.unlink(missing_ok=True)
 
 
 def _margins(given):
@@ -63,7 +55,7 @@ def _margins(given):
 def _write(markdown, junit, texts):
     for path, text in zip((markdown, junit), texts, strict=True):
         if path is not None:
-            _replace_whole(path, text)
+            replace_whole(path, text)
 
 
 def _refused(reasons, markdown, junit, as_json):
@@ -83,14 +75,6 @@ def _refused(reasons, markdown, junit, as_json):
 
 # %% ../nbs/52e_gate_command.ipynb #c9f5c0dc
 app = typer.Typer(add_completion=False, rich_markup_mode=None, pretty_exceptions_enable=False)
-
-
-def _say_version(value: bool):
-    if value:
-        from llm_dojo_scoring import __version__
-
-        typer.echo(f"dojo-gate {__version__}")
-        raise typer.Exit()
 
 # %% ../nbs/52e_gate_command.ipynb #64c43a53
 @app.command(cls=_GateCommand)
@@ -122,7 +106,8 @@ def dojo_gate(
     junit: Annotated[Path | None, typer.Option(help="Write the JUnit file to this file.")] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print the record as JSON.")] = False,
     version: Annotated[
-        bool, typer.Option("--version", callback=_say_version, is_eager=True, help="Show the version.")
+        bool,
+        typer.Option("--version", callback=version_of("dojo-gate"), is_eager=True, help="Show the version."),
     ] = False,
 ) -> None:
     """May the candidate replace the baseline?

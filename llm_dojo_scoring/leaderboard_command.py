@@ -5,40 +5,24 @@
 # %% ../nbs/52g_leaderboard_command.ipynb #79dcdb31
 from __future__ import annotations
 
-import os
 from pathlib import Path
 from typing import Annotated
 
 import orjson
 import typer
 
+from .command_line import version_of
+from .output_files import replace_whole
+
 # %% auto #0
 __all__ = ['app', 'dojo_leaderboard']
 
 # %% ../nbs/52g_leaderboard_command.ipynb #4b5995a3
-def _replace_whole(path, text):
-    "Write a file beside its place and move it there, so that readers see the old one or the new one."
-    draft = path.with_name(f".{path.name}.draft")
-    try:
-        draft.write_text(text, encoding="utf-8")
-        os.replace(draft, path)
-    finally:
-        draft.unlink(missing_ok=True)
-
-
 def _runs(source):
     "The runs that a source stands for."
     from llm_dojo_scoring.compared_runs import read_run, run_names_of
 
     return [read_run(source, run=name) for name in run_names_of(source)]
-
-
-def _say_version(value: bool):
-    if value:
-        from llm_dojo_scoring import __version__
-
-        typer.echo(f"dojo-leaderboard {__version__}")
-        raise typer.Exit()
 
 # %% ../nbs/52g_leaderboard_command.ipynb #3c10b8ba
 app = typer.Typer(add_completion=False, rich_markup_mode=None, pretty_exceptions_enable=False)
@@ -61,7 +45,10 @@ def dojo_leaderboard(
     markdown: Annotated[Path | None, typer.Option(help="Also write the board to this file.")] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print the record as JSON.")] = False,
     version: Annotated[
-        bool, typer.Option("--version", callback=_say_version, is_eager=True, help="Show the version.")
+        bool,
+        typer.Option(
+            "--version", callback=version_of("dojo-leaderboard"), is_eager=True, help="Show the version."
+        ),
     ] = False,
 ) -> None:
     """Rank runs of one surface, with the groups that cannot be told apart.
@@ -74,7 +61,7 @@ def dojo_leaderboard(
             [r for source in runs for r in _runs(source)], score, shared=shared, alpha=alpha, seed=seed
         )
         if markdown is not None:
-            _replace_whole(markdown, board.markdown())
+            replace_whole(markdown, board.markdown())
     except (ValueError, OSError) as e:
         typer.echo(f"dojo-leaderboard: {' '.join(str(e).split())}", err=True)
         raise typer.Exit(2) from None

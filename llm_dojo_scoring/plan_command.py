@@ -5,27 +5,19 @@
 # %% ../nbs/52h_plan_command.ipynb #cd7a7525
 from __future__ import annotations
 
-import os
 from pathlib import Path
 from typing import Annotated
 
 import orjson
 import typer
 
+from .command_line import version_of
+from .output_files import replace_whole
+
 # %% auto #0
 __all__ = ['app', 'dojo_plan']
 
 # %% ../nbs/52h_plan_command.ipynb #501ee4be
-def _replace_whole(path, text):
-    "Write a file beside its place and move it there, so that readers see the old one or the new one."
-    draft = path.with_name(f".{path.name}.draft")
-    try:
-        draft.write_text(text, encoding="utf-8")
-        os.replace(draft, path)
-    finally:
-        draft.unlink(missing_ok=True)
-
-
 def _answers(pilot, difference, width, power, alpha):
     "What was asked: documents for each difference and each width."
     from llm_dojo_scoring.planner import documents_for_difference, documents_for_width
@@ -97,14 +89,6 @@ def _svg(pilot, power, alpha):
     )
     return svg if "xmlns=" in svg else svg.replace("<svg ", '<svg xmlns="http://www.w3.org/2000/svg" ', 1)
 
-
-def _say_version(value: bool):
-    if value:
-        from llm_dojo_scoring import __version__
-
-        typer.echo(f"dojo-plan {__version__}")
-        raise typer.Exit()
-
 # %% ../nbs/52h_plan_command.ipynb #343fb331
 app = typer.Typer(add_completion=False, rich_markup_mode=None, pretty_exceptions_enable=False)
 
@@ -134,7 +118,8 @@ def dojo_plan(
     figure: Annotated[Path | None, typer.Option(help="Also draw the curve into this SVG file.")] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print the record as JSON.")] = False,
     version: Annotated[
-        bool, typer.Option("--version", callback=_say_version, is_eager=True, help="Show the version.")
+        bool,
+        typer.Option("--version", callback=version_of("dojo-plan"), is_eager=True, help="Show the version."),
     ] = False,
 ) -> None:
     """Plan the number of documents from a pilot run.
@@ -150,7 +135,7 @@ def dojo_plan(
         sizes = sorted(documents or (25, 50, 100, 200, 500, 1000, 2000))
         lines = plan(found, sizes, target=power, alpha=alpha)
         if figure is not None:
-            _replace_whole(figure, _svg(found, power, alpha))
+            replace_whole(figure, _svg(found, power, alpha))
     except (ValueError, OSError) as e:
         typer.echo(f"dojo-plan: {' '.join(str(e).split())}", err=True)
         raise typer.Exit(2) from None

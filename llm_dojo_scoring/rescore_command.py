@@ -5,12 +5,14 @@
 # %% ../nbs/75a_rescore_command.ipynb #ea2eeb8c
 from __future__ import annotations
 
-import os
 from pathlib import Path
 from typing import Annotated
 
 import orjson
 import typer
+
+from .command_line import version_of
+from .output_files import replace_whole
 
 # %% auto #0
 __all__ = ['app', 'dojo_rescore']
@@ -30,25 +32,6 @@ def _series():
         paths = [_FOLDER / f"extraction_ab_{name}_50.jsonl" for name in names]
         found.append(next((p for p in paths if p.exists()), paths[0]))
     return found
-
-
-def _say_version(asked: bool):
-    if asked:
-        from llm_dojo_scoring import __version__
-
-        typer.echo(f"dojo-rescore {__version__}")
-        raise typer.Exit()
-
-
-def _write_whole(path, data):
-    "Write a file beside its place and move it there, so that readers see the old one or the new one."
-    path.parent.mkdir(parents=True, exist_ok=True)
-    draft = path.with_name(f".{path.name}.draft")
-    try:
-        draft.write_bytes(data)
-        os.replace(draft, path)
-    finally:
-        draft.unlink(missing_ok=True)
 
 
 def _keyed(manifests, run):
@@ -152,7 +135,10 @@ def dojo_rescore(
     ] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
     version: Annotated[
-        bool, typer.Option("--version", callback=_say_version, is_eager=True, help="Show the version.")
+        bool,
+        typer.Option(
+            "--version", callback=version_of("dojo-rescore"), is_eager=True, help="Show the version."
+        ),
     ] = False,
 ) -> None:
     """Score stored predictions again with the present scorer.
@@ -207,10 +193,10 @@ def _deliver(found, moved, out, moves, as_json):
     records = {name: r.as_dict() for name, r in found.items()}
     try:
         if out is not None:
-            _write_whole(out, orjson.dumps(records, option=_DUMP) + b"\n")
+            replace_whole(out, orjson.dumps(records, option=_DUMP) + b"\n")
         if moves is not None:
             lines = (orjson.dumps(m.as_dict(), option=_DUMP & ~orjson.OPT_INDENT_2) for m in moved.moved)
-            _write_whole(moves, b"".join(line + b"\n" for line in lines))
+            replace_whole(moves, b"".join(line + b"\n" for line in lines))
     except OSError as e:
         typer.echo(f"dojo-rescore: {e.filename}: expected a place to write to; {e.strerror}", err=True)
         raise typer.Exit(2) from None

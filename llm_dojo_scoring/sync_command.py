@@ -11,6 +11,8 @@ from typing import Annotated
 import orjson
 import typer
 
+from .command_line import version_of
+
 # %% auto #0
 __all__ = ['app', 'sync_main']
 
@@ -131,14 +133,6 @@ def _report(found, as_json):
         typer.echo(found.describe())
 
 # %% ../nbs/98c_sync_command.ipynb #158b438b
-def _say_version(value: bool):
-    if value:
-        from llm_dojo_scoring import __version__
-
-        typer.echo(f"dojo-sync {__version__}")
-        raise typer.Exit()
-
-
 _MANIFEST = Annotated[Path, typer.Argument(help="Manifest of scores, as a run wrote it.")]
 _TO = Annotated[str, typer.Option(help="langfuse, phoenix, mlflow or otel.")]
 _URL = Annotated[str | None, typer.Option(help="The server, for phoenix, mlflow and otel.")]
@@ -165,7 +159,8 @@ def _dojo_sync(
     ] = False,
     as_json: _JSON = False,
     version: Annotated[
-        bool, typer.Option("--version", callback=_say_version, is_eager=True, help="Show the version.")
+        bool,
+        typer.Option("--version", callback=version_of("dojo-sync"), is_eager=True, help="Show the version."),
     ] = False,
 ) -> None:
     """Read runs from Langfuse into a workbook; `push` and `verify` bring scores to a server.
