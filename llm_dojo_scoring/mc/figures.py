@@ -177,7 +177,8 @@ def plot_failure_scale(
         ax.axhline(1, color=_GREY, ls="--", lw=1)
         if any(lost > 0 for points in expected.values() for lost in points.values()):
             ax.set(xscale="log", yscale="log")
-        ax.legend(frameon=False, fontsize=8)
+        if expected:
+            ax.legend(frameon=False, fontsize=8)
         style_axis(ax, title, "documents", "documents lost")
     return figure
 
