@@ -113,6 +113,15 @@ def plot_calibration(
     return figure
 
 # %% ../nbs/93r_answer_plots.ipynb #65eea5c9
+def _name_widest(ax, runs, middle):
+    "The name of the run with the widest interval, on the side of its point where there is room."
+    widest = max(runs, key=lambda r: (r.half, r.name))
+    said, right = f"{short_names([widest.name], 34)[0]}, ±{widest.half:.3f}", widest.n > middle
+    offset, side = ((-6, 6), "right") if right else ((6, 6), "left")
+    place = {"textcoords": "offset points", "fontsize": 8, "ha": side, "color": INK}
+    ax.annotate(said, (widest.n, widest.half), offset, **place)
+
+# %% ../nbs/93r_answer_plots.ipynb #c3a10f5c
 class SizedRun(NamedTuple):
     "One run as its size and its certainty."
 
@@ -149,35 +158,13 @@ def plot_reliability(
             ls="--",
             label="a share of 0.9, Wilson",
         )
-        ax.plot(
-            [r.n for r in whole],
-            [r.half for r in whole],
-            "o",
-            color=SKY,
-            mec=BLUE,
-            label="all documents scored",
-        )
-        if part:
-            ax.plot(
-                [r.n for r in part],
-                [r.half for r in part],
-                "o",
-                mfc="white",
-                mec=ORANGE,
-                label="some documents not scored",
-            )
-        widest = max(runs, key=lambda r: (r.half, r.name))
-        said = f"{short_names([widest.name], 34)[0]}, ±{widest.half:.3f}"
-        right = widest.n > (least + most) / 2
-        ax.annotate(
-            said,
-            (widest.n, widest.half),
-            (-6 if right else 6, 6),
-            textcoords="offset points",
-            fontsize=8,
-            ha="right" if right else "left",
-            color=INK,
-        )
+        for shown, colours, label in (
+            (whole, {"color": SKY, "mec": BLUE}, "all documents scored"),
+            (part, {"mfc": "white", "mec": ORANGE}, "some documents not scored"),
+        ):
+            if shown:
+                ax.plot([r.n for r in shown], [r.half for r in shown], "o", label=label, **colours)
+        _name_widest(ax, runs, (least + most) / 2)
         ax.set(xlabel="documents given", ylabel="half-width of the interval", ylim=(0, None))
         ax.grid()
         ax.margins(y=0.15)
