@@ -14,6 +14,7 @@ from .cell_verdicts import append_verdict, cell_verdict, read_verdicts
 from .core import refuse
 from .explorer_code import EXPLORER_CSS, page_around, widget_module
 from .explorer_table import CELL_MODES, ExplorerTable, explorer_table
+from .output_files import replace_whole
 
 # %% auto #0
 __all__ = ['explore', 'explorer_page', 'write_explorer', 'explorer_frame']
@@ -141,15 +142,7 @@ def write_explorer(
     **options,  # As for `explorer_page`
 ) -> Path:  # The path
     "Write the page, whole or not at all."
-    path = Path(path)
-    path.parent.mkdir(parents=True, exist_ok=True)
-    draft = path.with_name(f".{path.name}.draft")
-    try:
-        draft.write_text(explorer_page(run, documents, **options), encoding="utf-8")
-        os.replace(draft, path)
-    finally:
-        draft.unlink(missing_ok=True)
-    return path
+    return replace_whole(path, explorer_page(run, documents, **options))
 
 
 def explorer_frame(

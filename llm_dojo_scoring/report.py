@@ -25,6 +25,7 @@ from llm_dojo_scoring.error_analysis import (
 )
 from .explorer import explorer_frame
 from .interpret import interpret, render_notes
+from .output_files import replace_whole
 from .plot_style import plain_text
 from .report_page import REPORT_CSS
 from .run_figures import figure_svg
@@ -242,20 +243,8 @@ def build_report(
         parts += ["## Plots", *_plot_lines(plot_paths, path)]
     text = "\n\n".join(parts) + "\n"
     if path is not None:
-        _write_whole(path, text)
+        replace_whole(path, text)
     return text
-
-# %% ../nbs/95_report.ipynb #6ac01582
-def _write_whole(path, text):
-    "Write a file beside its place and move it there."
-    path = Path(path)
-    path.parent.mkdir(parents=True, exist_ok=True)
-    draft = path.with_name(f".{path.name}.draft")
-    try:
-        draft.write_text(text, encoding="utf-8", newline="\n")
-        os.replace(draft, path)
-    finally:
-        draft.unlink(missing_ok=True)
 
 # %% ../nbs/95_report.ipynb #4684d0ac
 _KIND = {"info": "", "warning": "half", "critical": "bad"}
@@ -352,7 +341,7 @@ def report_page(
         f"<style>{REPORT_CSS}{_MORE_CSS}</style></head><body><main>{''.join(parts)}</main></body></html>\n"
     )
     if path is not None:
-        _write_whole(path, text)
+        replace_whole(path, text)
     return text
 
 # %% ../nbs/95_report.ipynb #03cc8240

@@ -6,7 +6,6 @@
 from __future__ import annotations
 
 import html
-import os
 import random
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -29,6 +28,7 @@ from .committee import K_LIST
 from .corpus import Votes, load_observations
 from .escalation import Gating
 from .traces import task_label_vocabulary
+from ..output_files import replace_whole
 
 # %% auto #0
 __all__ = ['NothingToReport', 'Scenario', 'labels_of', 'documents_of', 'ensemble_scenario', 'escalation_scenario',
@@ -36,17 +36,6 @@ __all__ = ['NothingToReport', 'Scenario', 'labels_of', 'documents_of', 'ensemble
            'verify_scenario']
 
 # %% ../../nbs/59c_mc.scenarios.ipynb #3bbcf54a
-def _replace_whole(path, data):
-    "Write a file beside its place and move it there, so that readers see the old one or the new one."
-    path.parent.mkdir(parents=True, exist_ok=True)
-    draft = path.with_name(f".{path.name}.draft")
-    try:
-        draft.write_bytes(data)
-        os.replace(draft, path)
-    finally:
-        draft.unlink(missing_ok=True)
-
-
 def _brief(value):
     "A number, a row of numbers, or the size of a table."
     if isinstance(value, dict) and not any(isinstance(v, (dict, list)) for v in value.values()):
@@ -77,7 +66,7 @@ class Scenario:
         for name, content in self.files.items():
             path = Path(folder) / name
             if isinstance(content, (str, bytes)):
-                _replace_whole(path, content.encode() if isinstance(content, str) else content)
+                replace_whole(path, content.encode() if isinstance(content, str) else content)
             else:
                 figures.save_figure(content, path)
             paths.append(path)
