@@ -14,6 +14,7 @@ from collections import Counter
 
 import pytest
 import time_machine
+from growth import assert_near_linear, repeated
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from seed_rules import seed_date_score
@@ -269,35 +270,17 @@ HOSTILE = [
 ]
 
 
-def seconds(f, text):
-    "Processor time of one call; a slow one gets a second chance, since other processes share the machine."
-    times = []
-    while not times or (len(times) < 3 and times[-1] >= 1.0):
-        start = time.process_time()
-        f(text)
-        times.append(time.process_time() - start)
-    return min(times)
-
-
 @pytest.mark.parametrize("unit", HOSTILE, ids=repr)
 def test_time_grows_with_the_length_of_the_text(unit):
     for head, tail in (("", ""), ("may ", ""), ("1st day of ", " may 2004")):
-        text = head + unit * (100_000 // len(unit)) + tail
-        spent = seconds(find_dates, text)
-        assert spent < 1.0, f"{unit!r}: {spent:.2f} s for {len(text)} characters"
-        select_date(find_dates(text[:2000]), "effective")
-    assert seconds(is_null_expectation, unit * (100_000 // len(unit))) < 1.0
+        assert_near_linear(find_dates, lambda n, head=head, tail=tail: head + repeated(unit)(n) + tail)
+        select_date(find_dates((head + repeated(unit)(2000) + tail)[:2000]), "effective")
+    assert_near_linear(is_null_expectation, repeated(unit))
 
 
 def test_a_long_document_costs_no_more_per_character_than_a_short_one():
     page = "This Agreement may be amended. Section 2.1 pays $2,000 by March 3, 2024, and 5/6/2004. " * 20
-    times = []
-    for n in (1, 4, 16):
-        start = time.process_time()
-        for _ in range(32 // n):
-            read_dates(page * n)
-        times.append(time.process_time() - start)
-    assert times[2] < 4 * times[0]
+    assert_near_linear(read_dates, repeated(page))
 
 
 # ------------------------------------------------------------------ real labels

@@ -1,10 +1,10 @@
 """Amounts as contracts write them, one row a case, each value worked out by hand; then scores, and time."""
 
-import time
 from decimal import Decimal
 from fractions import Fraction
 
 import pytest
+from growth import assert_near_linear, repeated
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -211,14 +211,7 @@ HOSTILE += [
 
 @pytest.mark.parametrize("unit", HOSTILE)
 def test_time_is_linear_in_the_length(unit):
-    # 33,000 amounts in a text are the worst case; a busy machine is given room, square growth is not.
-    spent = []
-    for n in (20_000, 100_000):
-        text = unit * (n // len(unit))
-        start = time.process_time()
-        find_amounts(text)
-        spent.append(time.process_time() - start)
-    assert spent[1] < 4 and spent[1] < 0.2 + 10 * spent[0], spent
+    assert_near_linear(find_amounts, repeated(unit))
 
 
 @given(st.text(alphabet="$€£()-,.0123456789 USDEURMKBmillondars%/￥９", max_size=50))

@@ -8,11 +8,11 @@ import itertools
 import json
 import random
 import re
-import time
 from collections import Counter
 
 import numpy as np
 import pytest
+from growth import assert_near_linear, repeated
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from seed_rules import seed_name_score
@@ -162,21 +162,19 @@ def test_variants_of_one_party_match(pack):
     "unit", ["a", "a ", "a b ", "ab ", "Acme ", "soft ware ", "- ", "II ", "New York ", "é", "§"]
 )
 def test_time_grows_with_the_length(unit):
-    for n in (25_000, 50_000, 100_000):
-        text = (unit * n)[:n]
-        start = time.perf_counter()
+    def score(text):
         for pair in ((text, "Acme Software"), ("Acme Software", text), (text, text[1:] + "z")):
             score_name_field(*pair)
-        assert time.perf_counter() - start < 3.0, n
+
+    assert_near_linear(score, repeated(unit))
 
 
-def test_a_matrix_of_five_hundred_names_takes_little(pack):
+def test_a_matrix_of_five_hundred_names_holds_the_score_of_each_pair(pack):
     pool = sorted({p for r in parties(pack) for p in ast.literal_eval(r["Parties"] or "[]")})
     rng = random.Random(1)
     a, b = rng.sample(pool, 500), rng.sample(pool, 500)
-    start = time.process_time()
     grid = name_similarities(a, b)
-    assert grid.shape == (500, 500) and time.process_time() - start < 2.0
+    assert grid.shape == (500, 500)
     for i, j in np.random.default_rng(5).integers(0, 500, (2_000, 2)):
         assert grid[i, j] == score_name_field(a[i], b[j])
 

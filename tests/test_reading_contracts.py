@@ -3,9 +3,9 @@
 import datetime as dt
 import random
 import sys
-import time
 
 import pytest
+from growth import assert_near_linear, repeated
 
 from llm_dojo_scoring.document import Document
 from llm_dojo_scoring.fields.date_grammar import read_dates
@@ -62,8 +62,7 @@ def test_a_text_that_counts_years_otherwise_is_read_whole():
 
 @pytest.mark.parametrize("part", ["2014 ", "14 ", "2014", "may 14 ", "two thousand ", "nineteen ", "1/1/14"])
 def test_one_date_is_looked_for_in_linear_time(part):
-    document = Document(part * (100_000 // len(part)))
-    started = time.process_time()
+    assert_near_linear(lambda text: look_up("3 March 2014", Document(text), "date"), repeated(part))
+    document = Document(repeated(part)(100_000))
     found = look_up("3 March 2014", document, "date")
-    assert time.process_time() - started < 2
     assert found.true == any(v.date == dt.date(2014, 3, 3) for v in find_dates(document.text))

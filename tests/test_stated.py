@@ -5,9 +5,9 @@ import datetime as dt
 import gzip
 import io
 import random
-import time
 
 import pytest
+from growth import assert_near_linear, repeated
 
 from llm_dojo_scoring import stated as page
 from llm_dojo_scoring.amounts import find_amounts
@@ -92,10 +92,8 @@ def test_ids_stand_unbroken_but_for_separators():
     "run", ["14", "14 ", "2014", "20 14 ", "Mar 14 ", "5", "5 ", "$5 ", "nineteen ", "thousand ", "A-", "l4 "]
 )
 def test_time_is_linear_in_the_document(run):
-    seconds = []
-    for n in (10_000, 20_000, 40_000):
-        document = Document(run * (n // len(run)))
-        start = time.perf_counter()
+    def look(text):
+        document = Document(text)
         for item, kind in (
             ("2014-03-03", "date"),
             ("2011-03-03", "date"),
@@ -103,8 +101,8 @@ def test_time_is_linear_in_the_document(run):
             ("A-A-A-B", "id"),
         ):
             look_up(item, document, kind)
-        seconds.append(time.perf_counter() - start)
-    assert seconds[-1] < 12 * max(seconds[0], 0.02), seconds
+
+    assert_near_linear(look, repeated(run), 40_000)
 
 
 def test_in_real_texts_each_value_is_found_where_reading_all_finds_it(pack):

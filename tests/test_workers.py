@@ -2,7 +2,6 @@
 
 import os
 import signal
-import time
 from functools import partial
 from pathlib import Path
 
@@ -82,7 +81,5 @@ def test_a_run_on_a_cluster_is_the_run_of_one_process_although_a_worker_is_kille
 
 def test_a_scheduler_that_does_not_answer_is_a_bad_input():
     pytest.importorskip("distributed", reason="needs the extra dask")
-    started = time.monotonic()
     with pytest.raises(BadInput, match="scheduler tcp://127.0.0.1:9: expected a Dask scheduler that answers"):
         list(in_order(squared, CHUNKS, Workers(1, "dask", "tcp://127.0.0.1:9")))
-    assert time.monotonic() - started < 60
