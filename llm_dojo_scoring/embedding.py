@@ -13,7 +13,7 @@ import os
 import threading
 import urllib.error
 import urllib.request
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Protocol, runtime_checkable
 
 import numpy as np
@@ -24,7 +24,7 @@ from .vector_store import VectorStore, cache_folder
 
 # %% auto #0
 __all__ = ['DEFAULT', 'Matcher', 'VectorMatcher', 'local_matcher', 'remote_matcher', 'get_matcher', 'use_matcher', 'backend_name',
-           'resolve', 'rescue', 'rescue_matrix']
+           'resolve', 'rescue', 'rescue_matrix', 'embed_ahead']
 
 # %% ../nbs/13_embedding.ipynb #1c4aac8d
 _LOG = logging.getLogger("llm_dojo_scoring.embedding")
@@ -51,6 +51,7 @@ class _Vectors:
     "Unit vectors from an embedding function, kept in memory and, given a store, on disk."
 
     MEMORY = 50_000  # vectors kept in memory
+    AT_ONCE = 512  # texts in one call to the backend, and in one write to disk
     PATIENCE = 3  # failed calls in a row after which the backend is left alone
 
     def __init__(self, encode, backend, model, store):
@@ -58,24 +59,28 @@ class _Vectors:
         self.failures, self._kept, self._lock = 0, {}, threading.Lock()
 
     def _fetch(self, texts):
-        "Embed what neither memory nor disk holds."
+        "Embed what neither memory nor disk holds, a block at a time: what is done stays, whatever happens to the rest."
         new = [t for t in dict.fromkeys(texts) if t not in self._kept]
         if not new:
             return
         found = self.store.get(new) if self.store else {}
         missing = sorted((t for t in new if t not in found), key=lambda t: (len(t), t))
-        if missing:
-            vectors = np.asarray(self.encode(missing), dtype=np.float32)
-            if vectors.ndim != 2 or len(vectors) != len(missing):
-                raise ValueError(f"{len(missing)} texts gave vectors of shape {vectors.shape}")
-            norms = np.linalg.norm(vectors, axis=1, keepdims=True)
-            fresh = dict(zip(missing, vectors / np.where(norms > 0, norms, 1), strict=True))
+        for i in range(0, len(missing), self.AT_ONCE):
+            fresh = self._embedded(missing[i : i + self.AT_ONCE])
             if self.store:
                 self.store.put(fresh)
             found |= fresh
         if len(self._kept) + len(found) > self.MEMORY:
             self._kept.clear()
         self._kept |= found
+
+    def _embedded(self, texts):
+        "Text to unit vector, from one call to the backend."
+        vectors = np.asarray(self.encode(texts), dtype=np.float32)
+        if vectors.ndim != 2 or len(vectors) != len(texts):
+            raise ValueError(f"{len(texts)} texts gave vectors of shape {vectors.shape}")
+        norms = np.linalg.norm(vectors, axis=1, keepdims=True)
+        return dict(zip(texts, vectors / np.where(norms > 0, norms, 1), strict=True))
 
     def vectors(
         self,
@@ -337,3 +342,17 @@ def rescue_matrix(
     grid = np.full(string_scores.shape, np.nan)
     grid[np.ix_(rows, columns)] = _grid(matcher, [items[i] for i in rows], [labels[j] for j in columns])
     return np.where(low & (grid > string_scores), grid, string_scores)
+
+# %% ../nbs/13_embedding.ipynb #954acfdc
+def embed_ahead(
+    texts: Iterable[str],  # What will be compared, in any order and as often as it comes
+    embedding=None,  # A matcher, `None` for the one in force, `False` for none
+) -> int:  # Distinct texts that hold more than blanks; 0 when no matcher keeps vectors
+    """Embed texts before they are compared.
+
+    It changes no similarity, only when the work is done. A backend that fails is logged, and is asked again later."""
+    vectors = getattr(resolve(embedding), "vectors", None)
+    different = [t for t in dict.fromkeys(texts) if t.strip()] if vectors else []
+    if different:
+        vectors(different)
+    return len(different)

@@ -12,13 +12,20 @@ from html import escape
 
 from .bootstrap import PairedDifference, paired_difference
 from .core import ratio
+from .embedding import backend_name, embed_ahead, resolve
 from .families import count_families, families, family_decomposition  # noqa: F401
 from .label_audit import table_rows
+from .lists.matching import clean_items
 from .master_table import join_key
 from .run_inputs import read_predictions
 from .run_labels import Labels, read_labels
 from .span_outcomes import CLAUSE_FIELDS, OUTCOMES, SpanOutcome, document_outcomes
-from .unmatched import containment_test, nearest_items, unmatched_spans  # noqa: F401
+from llm_dojo_scoring.unmatched import (  # noqa: F401
+    containment_test,
+    nearest_items,
+    undecided_texts,
+    unmatched_spans,
+)
 
 # %% auto #0
 __all__ = ['MissReport', 'attribute_misses', 'Recovery', 'recovery_check', 'plot_misses']
@@ -30,6 +37,7 @@ _all_ = [
     "families",
     "family_decomposition",
     "nearest_items",
+    "undecided_texts",
     "unmatched_spans",
 ]
 
@@ -67,6 +75,7 @@ class MissReport:
     threshold: float = 0.6  # Similarity of a match
     coverage: float = 0.7  # Share that a longer item must cover
     unlabelled: tuple[str, ...] = ()  # Documents that no label has the key of, and repeats
+    embedding: str = "none"  # The back end that was asked what words left open; "none": words decided
 
     @property
     def counts(self) -> dict[str, int]:
@@ -82,6 +91,11 @@ class MissReport:
     def n_unmatched(self) -> int:
         "Clauses that no item matches, failed calls aside."
         return self.counts["boundary"] + self.counts["omission"]
+
+    @property
+    def n_by_meaning(self) -> int:
+        "Clauses that are found by meaning alone: no item comes near them by words."
+        return sum(o.outcome == "found" and o.string_score < self.threshold for o in self.outcomes)
 
     @property
     def n_failed_spans(self) -> int:
@@ -134,10 +148,11 @@ class MissReport:
             "n_failed",
             "n_spans",
             "n_unmatched",
+            "n_by_meaning",
             "n_failed_spans",
             "boundary_share",
         )
-        head = {n: getattr(self, n) for n in (*names, "threshold", "coverage")}
+        head = {n: getattr(self, n) for n in (*names, "threshold", "coverage", "embedding")}
         return {**head, "counts": self.counts, "families": self.by_family()}
 
     def __repr__(self):
@@ -149,6 +164,8 @@ class MissReport:
             f"{self.n_unmatched} of {self.n_spans} labelled clauses unmatched in {self.n_documents} documents"
             f" ({self.n_failed} failed); of those without an item of their own, {share} stand inside a longer one"
         )
+        if self.embedding != "none":
+            said += f"; {self.n_by_meaning} were found by meaning alone ({self.embedding} model)"
         return _html(said, self.by_family())
 
 # %% ../nbs/74d_misses.ipynb #33757593
@@ -171,6 +188,21 @@ def _documents(rows, expected, run):
     return found, tuple(others)
 
 # %% ../nbs/74d_misses.ipynb #76165694
+_AT_ONCE = 500  # documents whose texts are embedded together
+
+
+def _embed_block(block, fields, threshold, embedding):
+    "Embed what words leave open in some documents."
+    texts = []
+    for prediction, label in block:
+        given = prediction.predicted
+        if isinstance(given, Mapping) and not prediction.failed:
+            for field in fields:
+                spans = clean_items(label.expected.get(field))
+                texts += undecided_texts(spans, given.get(field), threshold=threshold)
+    embed_ahead(texts, embedding)
+
+# %% ../nbs/74d_misses.ipynb #6daa42c7
 def attribute_misses(
     rows: object,  # The run's rows: a path, a frame or dictionaries, as for `read_predictions`
     expected: object = None,  # The labels, as for `read_labels`; `None` takes what the rows themselves expect
@@ -185,25 +217,29 @@ def attribute_misses(
 ) -> MissReport:  # What became of every labelled clause
     """Attribute every labelled clause of a run to a cause and a family.
 
-    Documents without a label and repeated ones are named and not counted. Raises `BadInput` for inputs that cannot be
-    read, `ValueError` for shares outside [0, 1]. Source: Scoring & Metrics Reference, section 16."""
+    Words decide first; with a matcher, what they leave open is embedded, each text once, five hundred documents at a
+    time. Documents without a label and repeated ones are named and not counted. Raises `BadInput` for inputs that
+    cannot be read, `ValueError` for shares outside [0, 1]. Source: Scoring & Metrics Reference, section 16."""
     pairs, others = _documents(rows, expected, run)
-    table, fields, outcomes = _evidence(master), tuple(fields), []
+    table, fields, outcomes, matcher = _evidence(master), tuple(fields), [], resolve(embedding)
     options = {
         "fields": fields,
         "rules": rules,
         "threshold": threshold,
         "coverage": coverage,
-        "embedding": embedding,
+        "embedding": False if matcher is None else matcher,
     }
-    for prediction, label in pairs:
+    for i, (prediction, label) in enumerate(pairs):
+        if matcher is not None and i % _AT_ONCE == 0:
+            _embed_block(pairs[i : i + _AT_ONCE], fields, threshold, matcher)
         named = {"doc_id": prediction.doc_id, "labels": table.get(label.key, label.presence)}
         outcomes += document_outcomes(
             prediction.predicted, label.expected, failed=prediction.failed, **named, **options
         )
     name = next((p.run for p, _ in pairs if p.run is not None), run)
     failed = sum(p.failed for p, _ in pairs)
-    return MissReport(tuple(outcomes), len(pairs), failed, name, threshold, coverage, others)
+    said = (name, threshold, coverage, others, backend_name(matcher))
+    return MissReport(tuple(outcomes), len(pairs), failed, *said)
 
 # %% ../nbs/74d_misses.ipynb #9552a820
 _STATES = ("kept", "recovered", "regressed", "still_missing")

@@ -19,7 +19,7 @@ from .lists.matching import clean_items
 from .text import as_text, tokens
 
 # %% auto #0
-__all__ = ['UnmatchedSpan', 'nearest_items', 'unmatched_spans', 'Containment', 'containment_test']
+__all__ = ['UnmatchedSpan', 'nearest_items', 'unmatched_spans', 'undecided_texts', 'Containment', 'containment_test']
 
 # %% ../nbs/74_unmatched.ipynb #6dcb5252
 class UnmatchedSpan(NamedTuple):
@@ -113,6 +113,21 @@ def unmatched_spans(
     Raises as `nearest_items`. Source: Scoring & Metrics Reference, section 16, step 1."""
     options = {"threshold": threshold, "string": string, "embedding": embedding}
     return [n for n in nearest_items(gt_spans, predicted_items, **options) if n.best_similarity < threshold]
+
+
+def undecided_texts(
+    gt_spans: Sequence[str],  # The labelled clauses of one document
+    predicted_items: object,  # The model's list, in any shape that `clean_items` reads
+    *,
+    threshold: float = 0.6,  # A span with an item at least this similar by words is decided
+    string: Literal["scorer", "overlap"] = "scorer",  # How words are compared
+) -> list[str]:  # The spans that words leave open, and the items that they would be held against
+    """What a model of meaning would be asked about, so that a whole run can be embedded ahead.
+
+    Empty when words decide every span, or when there is nothing to hold them against. Raises as `nearest_items`."""
+    nearest = nearest_items(gt_spans, predicted_items, threshold=threshold, string=string, embedding=False)
+    open_ = [n.span for n in nearest if n.best_item is not None and n.best_similarity < threshold]
+    return [*open_, *clean_items(predicted_items)] if open_ else []
 
 # %% ../nbs/74_unmatched.ipynb #431d0a40
 class Containment(NamedTuple):

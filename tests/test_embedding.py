@@ -226,3 +226,32 @@ def test_batches_and_single_texts_agree_to_six_places():
             again._kept.clear()
             assert grid[i, j] == pytest.approx(again.similarity(a, b), abs=3e-6)
     assert (grid == grid.T).all()
+
+
+def test_what_is_embedded_ahead_is_sorted_cut_into_blocks_and_kept_block_by_block(tmp_path, monkeypatch):
+    monkeypatch.setattr(E.VectorMatcher, "AT_ONCE", 4)
+    asked = []
+
+    def encode(texts):
+        asked.append(list(texts))
+        if len(asked) == 3:
+            raise OSError("the machine is switched off")
+        return [[len(t), 1.0] for t in texts]
+
+    texts = ["x" * n for n in (9, 3, 1, 7, 5, 2, 8, 4, 6, 10)]
+    store = VectorStore(tmp_path / "v.sqlite", "m")
+    assert E.embed_ahead([*texts, *texts, " "], E.VectorMatcher(encode, "b", "m", store)) == 10
+    assert [len(t) for block in asked for t in block] == list(range(1, 11))
+    assert len(store.get(texts)) == 8
+    asked[:] = [[], [], []]
+    again = E.VectorMatcher(encode, "b", "m", VectorStore(tmp_path / "v.sqlite", "m"))
+    E.embed_ahead(texts, again)
+    assert asked[3:] == [["x" * 9, "x" * 10]]
+
+
+def test_only_a_matcher_with_vectors_is_asked_ahead():
+    class Pairs:
+        def similarity(self, a, b):
+            raise AssertionError("not asked")
+
+    assert [E.embed_ahead(["a"], m) for m in (Pairs(), False, None)] == [0, 0, 0]

@@ -230,6 +230,78 @@ def test_recovery_leaves_out_what_one_run_lacks_and_names_it():
         recovery_check(attribute_misses(rows(a=[]), LABELS), attribute_misses(rows(a=[]), other))
 
 
+class Counting:
+    "A matcher with vectors: two texts are alike when they begin with one letter. It counts what it embeds."
+
+    backend = "counting"
+
+    def __init__(self):
+        from llm_dojo_scoring.embedding import VectorMatcher
+
+        self.asked, self.calls = [], 0
+        self._inner = VectorMatcher(self._encode)
+
+    def _encode(self, texts):
+        self.calls += 1
+        self.asked += texts
+        return [
+            [float(t.startswith(c)) for c in "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"]
+            for t in texts
+        ]
+
+    def vectors(self, texts):
+        return self._inner.vectors(texts)
+
+    def similarities(self, items, labels):
+        return self._inner.similarities(items, labels)
+
+    def similarity(self, a, b):
+        return self._inner.similarity(a, b)
+
+
+def test_meaning_is_asked_for_what_words_leave_open_each_text_once_in_one_call():
+    run = rows(
+        a=["Buyer may audit the books", "Sales tax is borne by it"],
+        b=["Seller shall insure the goods", "Sales tax is borne by it"],
+        c=["Secrets are safe"],
+    )
+    asked = Counting()
+    report = attribute_misses(run, LABELS, embedding=asked)
+    assert asked.calls == 1 and len(asked.asked) == len(set(asked.asked))
+    # `b` is decided by words; of `a` one label is open, and is held against both items
+    assert set(asked.asked) == {
+        "Seller shall pay the tax.",
+        "Buyer may audit the books",
+        "Sales tax is borne by it",
+        "Buyer shall keep secrets.",
+        "Secrets are safe",
+    }
+    assert (report.embedding, report.n_by_meaning) == ("counting", 1)
+    by = {o.span: o for o in report.outcomes}
+    assert by["Seller shall pay the tax."].embedding_score == 1.0
+    assert by["Buyer may audit the books."].embedding_score is None
+    assert "1 were found by meaning alone" in report._repr_html_()
+    assert report.as_dict()["n_by_meaning"] == 1 and report.as_dict()["embedding"] == "counting"
+
+
+def test_words_alone_say_so():
+    report = attribute_misses(rows(a=["Buyer may audit the books"]), LABELS, embedding=False)
+    assert (report.embedding, report.n_by_meaning) == ("none", 0)
+    assert "meaning" not in report._repr_html_()
+
+
+def test_asking_ahead_changes_nothing_but_when(monkeypatch):
+    import llm_dojo_scoring.misses as M
+
+    run = rows(a=["Buyer may audit the books", "So it is"], b=["Goods are insured", "x"], c=["Books"])
+    together = attribute_misses(run, LABELS, embedding=Counting())
+    for n in (1, 2):
+        monkeypatch.setattr(M, "_AT_ONCE", n)
+        assert attribute_misses(run, LABELS, embedding=Counting()) == together
+    monkeypatch.setattr(M, "embed_ahead", lambda *a: 0)
+    assert attribute_misses(run, LABELS, embedding=Counting()) == together
+
+
 def test_what_is_shown_is_escaped_and_drawn():
     labels = {"a.txt": {"key_obligations": ["<b>Buyer</b> may audit."]}}
     report = attribute_misses(rows(a=["x"]), labels, rules={"<i>": "audit"})
