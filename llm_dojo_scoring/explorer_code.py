@@ -77,12 +77,12 @@ border-radius:4px;padding:.2rem .45rem;max-width:100%}
 .dojo-x .count{color:var(--soft)}
 .dojo-x .split{display:grid;grid-template-columns:minmax(0,1fr) minmax(20rem,38%);gap:.8rem}
 .dojo-x .wrap,.dojo-x .pane{height:28rem;overflow:auto;border:1px solid var(--line);position:relative;background:var(--bg)}
-.dojo-x{--first:12rem;--each:5.3rem}
-.dojo-x .row{display:grid;grid-template-columns:var(--first) repeat(var(--columns),minmax(var(--each),1fr));height:28px}
-.dojo-x .row,.dojo-x .body{width:max(100%,calc(var(--first) + var(--columns)*var(--each)))}
+.dojo-x{--first:12rem;--each:4.4rem}
+.dojo-x .row{display:grid;grid-template-columns:var(--first) var(--tracks);height:28px}
+.dojo-x .row,.dojo-x .body{width:max(100%,calc(var(--first) + var(--wide)))}
 .dojo-x .body{position:relative}.dojo-x .body .row{position:absolute;left:0}
 .dojo-x .top{position:sticky;top:0;z-index:2;height:auto;background:var(--wash)}
-.dojo-x .top div{padding:.25rem .3rem;font-weight:600;text-align:center;line-height:1.2;hyphens:auto;overflow-wrap:anywhere;
+.dojo-x .top div{padding:.25rem .3rem;font-weight:600;text-align:center;line-height:1.2;overflow-wrap:break-word;
 border-bottom:1px solid var(--line)}
 .dojo-x .top div:first-child,.dojo-x .name{text-align:left;position:sticky;left:0;background:var(--wash);z-index:1}
 .dojo-x .name{overflow:hidden;text-overflow:ellipsis;white-space:nowrap;padding:0 .4rem;line-height:28px;background:var(--bg)}
@@ -91,6 +91,9 @@ font-variant-numeric:tabular-nums;position:relative}
 .dojo-x .ok{background:var(--ok);color:var(--ok-ink)}.dojo-x .part{background:var(--part);color:var(--part-ink)}
 .dojo-x .miss{background:var(--miss);color:var(--miss-ink);font-weight:600}.dojo-x .none{color:var(--soft)}
 .dojo-x .invented::before{content:"!";position:absolute;left:4px;font-weight:700}
+.dojo-x .flagged::before{content:"\\2260";position:absolute;left:4px;font-weight:700}
+.dojo-x .invented.flagged::before{content:"!\\2260"}
+.dojo-x .flag{border-left:3px solid var(--miss);padding-left:.5rem;font-weight:600;overflow-wrap:anywhere}
 .dojo-x .decided::after{content:"\\2691";position:absolute;right:3px}
 .dojo-x .chosen{outline:2px solid var(--ink);outline-offset:-3px}
 .dojo-x [role=gridcell]:focus-visible{outline:3px solid var(--focus);outline-offset:-3px;z-index:1}
@@ -107,7 +110,7 @@ max-height:13rem;overflow:auto;position:relative}
 .dojo-x .told{flex-basis:100%;color:var(--soft);min-height:1.3em}
 .dojo-x .said li{overflow-wrap:anywhere}
 @container (max-width:52rem){.dojo-x .split{grid-template-columns:minmax(0,1fr)}.dojo-x .wrap{height:20rem}
-.dojo-x .pane{height:auto;max-height:none}.dojo-x .row,.dojo-x .body{--first:7.5rem;--each:4.9rem}}
+.dojo-x .pane{height:auto;max-height:none}.dojo-x .row,.dojo-x .body{--first:7.5rem;--each:3.6rem}}
 body.dojo-page{margin:0;padding:1rem}
 @media (max-width:40rem){body.dojo-page{padding:.5rem}}
 """

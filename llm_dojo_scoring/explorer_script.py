@@ -69,20 +69,23 @@ function dojoExplorer(root, source) {
 
   // what stands above the grid
   root.classList.add("dojo-x");
-  const head = make("div", "head"), query = make("input"), only = make("input"), count = make("output", "count");
+  const head = make("div", "head"), query = make("input"), only = make("input"), flagged = make("input"), count = make("output", "count");
   query.type = "search"; query.placeholder = "filter documents"; query.setAttribute("aria-label", "filter documents");
-  only.type = "checkbox";
+  only.type = flagged.type = "checkbox";
   const mode = options([["", "any"], ...modes.map((m, i) => [i, m])]);
   const column = options([["", "any field"], ...fields.map((f, i) => [i, f[0]])]);
   count.setAttribute("role", "status");
   const title = make("b", "", source.title || (grid.run ? "Run " + grid.run : "Run"));
   head.append(title, query, labelled("failure mode", mode), labelled("in", column), labelled("only errors", only), count);
+  if (grid.docs.some((doc) => doc[3].some((c) => c && c[3]))) count.before(labelled("only flagged", flagged));
 
   // the grid: a head that stays, and a body in which only the rows in sight exist
   const wrap = make("div", "wrap"), top = make("div", "row top"), body = make("div", "body"), pane = make("section", "pane");
   wrap.setAttribute("role", "grid"); wrap.setAttribute("aria-label", "documents by fields");
   wrap.setAttribute("aria-colcount", fields.length + 1);
-  wrap.style.setProperty("--columns", fields.length);
+  const tracks = fields.map((f) => "max(var(--each)," + Math.min(20, Math.max(...f[0].split(/[_\s]+/).map((w) => w.length))) * 1.12 + "ch + .7rem)");
+  wrap.style.setProperty("--tracks", tracks.map((t) => "minmax(" + t + ",1fr)").join(" "));
+  wrap.style.setProperty("--wide", tracks.join(" + "));
   top.setAttribute("role", "row");
   ["document", ...fields.map((f) => f[0].replaceAll("_", " "))].forEach((t) => {
     const c = make("div", "", t); c.setAttribute("role", "columnheader"); c.title = t; top.append(c); });
@@ -92,7 +95,8 @@ function dojoExplorer(root, source) {
   pane.append(make("p", "hint", "Choose a cell: arrows move, Enter opens."));
   const split = make("div", "split");
   split.append(wrap, pane);
-  root.append(head, split);
+  const signs = "✓ exact · 0.67 partial · ✗ nothing right · – not scored · ! invented · ≠ may turn the clause around · ⚑ decided";
+  root.append(head, split, make("p", "hint signs", signs));
 
   let shown = [], cursor = [0, 0], chosen = null, wanted = false, first = -1, last = -1;
   const sign = (c) => c[0] === null ? "–" : c[0] >= 1 ? "✓" : c[0] <= 0 ? "✗" : c[0].toFixed(2);
@@ -107,8 +111,8 @@ function dojoExplorer(root, source) {
     e.tabIndex = mine ? 0 : -1;
     if (!c) { e.setAttribute("aria-label", fields[f][0] + ": nothing"); return e; }
     const v = verdicts.get(key(d, f));
-    e.className = shade(c) + (modes[c[1]] === "invented" ? " invented" : "") + (v ? " decided" : "");
-    e.setAttribute("aria-label", fields[f][0] + ": " + said(c) + ", " + modes[c[1]] + (v ? ", " + v.verdict : ""));
+    e.className = shade(c) + (modes[c[1]] === "invented" ? " invented" : "") + (c[3] ? " flagged" : "") + (v ? " decided" : "");
+    e.setAttribute("aria-label", fields[f][0] + ": " + said(c) + ", " + modes[c[1]] + (c[3] ? ", may be turned around" : "") + (v ? ", " + v.verdict : ""));
     if (chosen && chosen[0] === d && chosen[1] === f) { e.classList.add("chosen"); e.setAttribute("aria-selected", "true"); }
     return e;
   }
@@ -176,7 +180,9 @@ PANE_JS = r"""
     for (const [name, mine, other] of [["expected", detail.expected, detail.predicted], ["predicted", detail.predicted, detail.expected]]) {
       const side = make("div"); side.append(make("h5", "", name), value(mine, other)); sides.append(side);
     }
-    parts.push(sides, decision(d, f));
+    parts.push(sides);
+    for (const flag of detail.flags || []) parts.push(make("p", "flag", "may turn the clause around: " + flag));
+    parts.push(decision(d, f));
     if (detail.said.length) { const ul = make("ul", "said"); detail.said.forEach((t) => ul.append(make("li", "", t))); parts.push(make("h5", "", "why"), ul); }
     const evidence = detail.text !== "read" ? "no text of the document" : detail.passages.length ? "in the document" : "not in the document";
     parts.push(make("h5", "", evidence));
@@ -204,12 +210,12 @@ MOVES_JS = r"""
   function sift() {
     const text = query.value.trim().toLowerCase(), m = mode.value === "" ? null : +mode.value, f = column.value === "" ? null : +column.value;
     const wrong = (c) => c && c[1] !== exact && c[1] !== unlabelled;
-    const fits = (c) => c && (m === null || c[1] === m) && (!only.checked || wrong(c));
+    const fits = (c) => c && (m === null || c[1] === m) && (!only.checked || wrong(c)) && (!flagged.checked || c[3]);
     shown = [];
     grid.docs.forEach((doc, d) => {
       if (text && !doc[0].toLowerCase().includes(text)) return;
       const cells = f === null ? doc[3] : [doc[3][f]];
-      if ((m === null && !only.checked && f === null) || cells.some(fits)) shown.push(d);
+      if ((m === null && !only.checked && !flagged.checked && f === null) || cells.some(fits)) shown.push(d);
     });
     cursor = [0, f === null ? Math.min(cursor[1], fields.length - 1) : f];
     body.style.height = shown.length * ROW + "px";
@@ -251,7 +257,7 @@ MOVES_JS = r"""
   });
   let due = false;
   wrap.addEventListener("scroll", () => { if (!due) { due = true; requestAnimationFrame(() => { due = false; paint(false); }); } });
-  query.oninput = mode.onchange = column.onchange = only.onchange = sift;
+  query.oninput = mode.onchange = column.onchange = only.onchange = flagged.onchange = sift;
   if (window.ResizeObserver) new ResizeObserver(() => paint(false)).observe(wrap);
   sift();
 }

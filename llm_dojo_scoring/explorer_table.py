@@ -110,16 +110,33 @@ def _pair(pair):
     return f"{pair['found']}: {label} {'by' if pair['found'] not in ('missed', 'extra') else 'nearest is'} {item}"
 
 
-def _reading(row):
-    "What both sides were read as, where that says more than the sides themselves; for a list, which item was matched."
+def _explained(row):
+    "The explanation of a scored cell; `None` for one that was not scored, or whose type is not known here."
     kind = row.get("type")
     if not isinstance(kind, str) or row.get("rule") in (None, "failed"):
-        return []
+        return None
     try:
-        told = explain_field(kind, row.get("predicted"), row.get("expected"))
+        return explain_field(kind, row.get("predicted"), row.get("expected"))
     except ValueError:  # a type of a taxonomy that is not at hand here
+        return None
+
+
+def _flagged(row, told):
+    "What may turn a clause around, in words: as the run stored it, else as the explanation finds it."
+    stored = row.get("flags")
+    flags = stored if stored is not None else told.flags if told else ()
+    return [f"{f['kind']}: {_cut(f['predicted'])} against {_cut(f['expected'])}" for f in flags]
+
+
+def _cut(value):
+    return as_text(value)[:200]
+
+
+def _reading(row, told):
+    "What both sides were read as, where that says more than the sides themselves; for a list, which item was matched."
+    if told is None:
         return []
-    if is_entity_list(kind):
+    if is_entity_list(row["type"]):
         return [_pair(p) for p in told.pairs[:_EACH]]
     said = []
     for name, side in (("expected", told.expected), ("predicted", told.predicted)):
@@ -155,13 +172,15 @@ class ExplorerTable:
     texts: Documents = field(repr=False, default_factory=Documents)  # The contracts
 
     def grid(self) -> dict:  # Plain data, small enough to be sent for thousands of documents
-        "Scores and modes of all cells, without values: a cell is a score, the number of its mode, and is it ambiguous."
+        """Scores and modes of all cells, without values: a cell is a score, the number of its mode, is it ambiguous, and
+        how many of its differences may turn a clause around (0 where the run stored none)."""
         lines: list = [[d["id"], d["status"], d["score"], [None] * len(self.fields)] for d in self.documents]
         for (d, f), row in self.cells.items():
             lines[d][3][f] = [
                 row.get("score"),
                 CELL_MODES.index(cell_mode(row)),
                 int(bool(row.get("ambiguous"))),
+                len(row.get("flags") or ()),
             ]
         return {
             "run": self.run,
@@ -181,12 +200,14 @@ class ExplorerTable:
         if row is None:
             return None
         text, state = self.texts.read(join_key(self.documents[document]["id"]))
+        told = _explained(row)
         return {
             "expected": _shown(row.get("expected")),
             "predicted": _shown(row.get("predicted")),
             "rule": row.get("rule") or "no label",
             "note": row.get("note") or "",
-            "said": [*_reading(row), *_counted(row)],
+            "flags": _flagged(row, told),
+            "said": [*_reading(row, told), *_counted(row)],
             "text": state,
             "passages": [[list(p) for p in passage] for passage in passages(text, _places(row), context)]
             if text

@@ -39,7 +39,7 @@ class Page:
     def __init__(self, address):
         import websocket
 
-        self.socket = websocket.create_connection(address, timeout=120)
+        self.socket = websocket.create_connection(address, timeout=300)
         self.number, self.trouble = 0, []
         for domain in ("Page", "Runtime", "Log"):
             self.call(f"{domain}.enable")
@@ -73,7 +73,7 @@ class Page:
             raise RuntimeError(got["exceptionDetails"].get("exception", {}).get("description"))
         return got["result"].get("value")
 
-    def wait(self, code, seconds=60):
+    def wait(self, code, seconds=180):
         "Wait until an expression is true."
         end = time.monotonic() + seconds
         while True:
@@ -141,7 +141,7 @@ def open_browser():
         process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
         try:
             told = Path(profile) / "DevToolsActivePort"
-            end = time.monotonic() + 90
+            end = time.monotonic() + 180
             while not (told.exists() and told.read_text().strip()):
                 assert process.poll() is None and time.monotonic() < end, "the browser did not start"
                 time.sleep(0.1)
