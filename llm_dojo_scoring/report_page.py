@@ -81,6 +81,17 @@ REPORT_PAGE = """<!doctype html>
 {%- endfor %}
 </tbody></table></div>
 {%- endif %}
+{%- if flags_said %}
+<h2 id="flags">May turn a clause around</h2>
+<p>{{ flags_said }}</p>
+{%- if flagged %}
+<div class="scroll"><table><thead><tr><th>document</th><th>field</th><th class="n">score</th><th>what</th><th>predicted says</th><th>expected says</th></tr></thead><tbody>
+{%- for r in flagged %}
+<tr><td class="d">{{ r.doc_id }}</td><td class="k">{{ r.field }}</td><td class="n score {{ r.mark }}">{{ r.score }}</td><td class="k">{{ r.kind }}</td><td>{{ r.predicted }}</td><td>{{ r.expected }}</td></tr>
+{%- endfor %}
+</tbody></table></div>
+{%- endif %}
+{%- endif %}
 <h2 id="worst">Worst documents</h2>
 {%- for d in worst %}
 <details{% if loop.first %} open{% endif %}><summary>{{ d.doc_id }} <span>{{ d.said }}</span></summary>

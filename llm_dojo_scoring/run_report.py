@@ -131,7 +131,12 @@ def findings(
         )
     if summary.n_ambiguous:
         said.append(
-            f"{_plural(summary.n_ambiguous, 'field score')} lie in the ambiguous band and wait for a judge."
+            _plural(
+                summary.n_ambiguous,
+                "field score lies in the ambiguous band and waits",
+                "field scores lie in the ambiguous band and wait",
+            )
+            + " for a judge."
         )
     return said
 
@@ -244,6 +249,33 @@ def _said(summary):
     return invented, judge
 
 
+def _flag_rows(summary):
+    "One line for each flag of the clauses that are kept."
+    for f in summary.flagged:
+        row = _score_row(f)
+        for flag in f["flags"]:
+            yield {
+                **{k: row[k] for k in ("doc_id", "field", "score")},
+                "mark": row["kind"],
+                "kind": flag["kind"],
+                "predicted": _shown(flag["predicted"]),
+                "expected": _shown(flag["expected"]),
+            }
+
+
+def _flags_said(summary):
+    "The sentence above the flags; nothing where they were not asked for."
+    if summary.n_flagged is None:
+        return ""
+    if not summary.n_flagged:
+        return "No clause differs from its label by a negation, a role, a number or a unit."
+    shown, n = len(summary.flagged), summary.n_flagged
+    return (
+        f"{_plural(n, 'value differs', 'values differ')} from the label by a negation, a role, a number or a unit"
+        f"{f'; {shown:,} are shown' if shown < n else ''}. The scores do not count it: read both sides, the best scores first."
+    )
+
+
 def _context(summary, title):
     invented, judge = _said(summary)
     c = summary.counts
@@ -257,6 +289,8 @@ def _context(summary, title):
         "inventions_said": invented,
         "judge": [_score_row(f) for f in summary.judge],
         "judge_said": judge,
+        "flagged": list(_flag_rows(summary)),
+        "flags_said": _flags_said(summary),
         "worst": list(_worst_rows(summary)),
         "unscored": list(_unscored(summary))
         or [{"name": "none", "said": "every document of the run was scored"}],
@@ -305,6 +339,16 @@ def _markdown_table(head, rows):
     lines = ["| " + " | ".join(head) + " |", "|" + "---|" * len(head)]
     return "\n".join([*lines, *("| " + " | ".join(map(_cell, r)) + " |" for r in rows)])
 
+
+def _picked(head, keys, rows, empty=False):
+    "A table of some keys of the rows; nothing where there are none."
+    return _markdown_table(head, [[r[k] for k in keys] for r in rows]) if rows or empty else ""
+
+
+_JUDGED = ("doc_id", "field", "score", "expected", "predicted", "rule")
+_TURNED = ("doc_id", "field", "score", "kind", "predicted", "expected")
+_TURNED_HEAD = ("document", "field", "score", "what", "predicted says", "expected says")
+
 # %% ../nbs/50d_run_report.ipynb #d61f2619
 def report_markdown(
     summary: RunSummary,  # A summarized run
@@ -320,45 +364,30 @@ def report_markdown(
         )
         for d in c["worst"]
     ]
-    columns = ["field", "type", "mean", "interval", "n", "exact", "partial", "missed", "found", "true"]
-    names = [
-        "field",
-        "type",
-        "mean",
-        "95% interval",
-        "n",
-        "exact",
-        "partial",
-        "missed",
-        "items found / labelled",
-        "true / returned",
-    ]
+    columns = "field type mean interval n exact partial missed found true".split()
+    names = (
+        "field|type|mean|95% interval|n|exact|partial|missed|items found / labelled|true / returned".split(
+            "|"
+        )
+    )
     parts = [
         f"# {_cell(c['title'])}",
         c["subtitle"],
         _markdown_table(["", "", ""], [(k["name"], k["value"], k["note"]) for k in c["cards"]]),
         "\n".join(f"- {_cell(f)}" for f in c["s"]["findings"]),
         "## Fields",
-        _markdown_table(names, [[f[k] for k in columns] for f in c["fields"]]),
+        _picked(names, columns, c["fields"], empty=True),
         "## Inventions",
         c["inventions_said"],
-        _markdown_table(
-            ["document", "field", "what the model returned"],
-            [(i["doc_id"], i["field"], i["text"]) for i in c["inventions"]],
-        )
-        if c["inventions"]
-        else "",
+        _picked(
+            ["document", "field", "what the model returned"], ["doc_id", "field", "text"], c["inventions"]
+        ),
         "## For a judge",
         c["judge_said"],
-        _markdown_table(
-            ["document", "field", "score", "expected", "predicted", "rule"],
-            [
-                [r[k] for k in ("doc_id", "field", "score", "expected", "predicted", "rule")]
-                for r in c["judge"]
-            ],
-        )
-        if c["judge"]
-        else "",
+        _picked(["document", *_JUDGED[1:]], _JUDGED, c["judge"]),
+        "## May turn a clause around" if c["flags_said"] else "",
+        c["flags_said"],
+        _picked(_TURNED_HEAD, _TURNED, c["flagged"]),
         "## Worst documents",
         _markdown_table(["document", "", "where it lost"], worst),
         "## Not scored",

@@ -106,6 +106,12 @@ class RunSummary:
         dict, ...
     ] = ()  # `doc_id`, `field`, `text` of what is in no label and not in the document
     scorer: Mapping[str, object] = field(default_factory=dict)  # Version, settings, embedding back end
+    n_flagged: int | None = (
+        None  # Clauses with a flag, also those beyond the bounded list; `None` when none was asked for
+    )
+    flagged: tuple[
+        dict, ...
+    ] = ()  # Tidy rows of clauses that something may turn around, the best score first
 
     @property
     def n_ambiguous(self) -> int:
@@ -137,6 +143,7 @@ class RunSummary:
             "audit": {"n_returned": self.n_returned, "n_hallucinated": self.n_invented},
             "not_scored": {name: list(docs) for name, docs in self.names.items() if docs},
             "scorer": dict(self.scorer),
+            **({} if self.n_flagged is None else {"n_flagged": self.n_flagged}),
         }
 
     def __repr__(self):
@@ -214,6 +221,8 @@ class RunTally:
         self._worst: list[tuple] = []
         self.judge: list[dict] = []
         self.inventions: list[dict] = []
+        self.n_flagged: int | None = None
+        self._flagged: list[tuple] = []
 
     def add(
         self,
@@ -259,9 +268,18 @@ class RunTally:
         tally.add(f)
         if f["ambiguous"] and len(self.judge) < self.keep:
             self.judge.append(dict(f))
+        if "flags" in f:
+            self._flag(f)
         for text in f.get("hallucinated") or ():
             if len(self.inventions) < self.keep:
                 self.inventions.append({"doc_id": f["doc_id"], "field": f["field"], "text": text})
+
+    def _flag(self, f):
+        "Count a flagged clause; of too many, those with the best scores are kept: there nobody looks twice."
+        self.n_flagged = (self.n_flagged or 0) + bool(f["flags"])
+        if f["flags"] and f["score"] is not None:
+            put = heapq.heappush if len(self._flagged) < self.keep else heapq.heappushpop
+            put(self._flagged, (f["score"], -self.total, f["field"], dict(f)))
 
     def _remember(self, row, fields):
         entry = (
@@ -311,6 +329,8 @@ class RunTally:
             judge=tuple(self.judge),
             inventions=tuple(self.inventions),
             scorer=dict(scorer or {}),
+            n_flagged=self.n_flagged,
+            flagged=tuple(e[3] for e in sorted(self._flagged, key=lambda e: (-e[0], -e[1], e[2]))),
         )
 
 # %% ../nbs/50a_run_summary.ipynb #cdad236e

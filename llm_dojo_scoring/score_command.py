@@ -99,7 +99,7 @@ def _write_parquet(out):
 
     rows = [orjson.loads(line) for line in (out / "fields.jsonl").open("rb")]
     for row in rows:
-        for key in ("expected", "predicted", "hallucinated"):
+        for key in {"expected", "predicted", "hallucinated", "flags"} & row.keys():
             row[key] = None if row[key] is None else orjson.dumps(row[key]).decode()
     table = pa.Table.from_pylist(rows)
     replace_whole(out / "fields.parquet", lambda file: pq.write_table(table, file))
@@ -199,6 +199,8 @@ def _spoken(summary, out):
     ]
     if others:
         lines.append("  not in the means: " + ", ".join(others))
+    if summary.n_flagged is not None:
+        lines.append(f"  may be turned around: {summary.n_flagged} values, listed in the report")
     return "\n".join([*lines, f"  report          {out / 'report.html'}"])
 
 # %% ../nbs/50e_score_command.ipynb #f06dfd87
@@ -245,6 +247,10 @@ def dojo_score(
     all_labels: Annotated[
         bool, typer.Option("--all-labels", help="Labelled documents without an answer are misses.")
     ] = False,
+    flags: Annotated[
+        bool,
+        typer.Option("--flags", help="Say beside each clause what may turn it around: not, roles, numbers."),
+    ] = False,
     parquet: Annotated[
         bool, typer.Option("--parquet", help="Also write fields.parquet (extra: parquet).")
     ] = False,
@@ -269,6 +275,7 @@ def dojo_score(
         "doc_class": doc_class,
         "embeddings": embeddings,
         "assigned": "labels" if all_labels else "predictions",
+        "flags": flags,
     }
     with one_line_for_bad_input("dojo-score"):
         options["jobs"] = Workers(jobs, backend, scheduler)

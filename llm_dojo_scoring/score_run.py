@@ -19,6 +19,7 @@ from .config import Settings, get_settings, settings
 from .core import is_blank
 from .document import as_document
 from .embedding import backend_name
+from .extraction.explain import field_flags
 from .extraction.row import clause_by_clause, row_of
 from .extraction.score import score_extraction
 from .factuality.audit import audit_items
@@ -48,6 +49,7 @@ class _Plan:
     documents: Documents
     disaggregate: bool
     embeddings: bool
+    flags: bool
 
 
 class _Job(NamedTuple):
@@ -101,6 +103,14 @@ def _evidence(kind, value, audit, match, document):
     return {"evidence_start": start, "evidence_end": end, "item_evidence": places, "hallucinated": invented}
 
 # %% ../nbs/48_score_run.ipynb #db39c10d
+def _flags(plan, kind, value, expected, match):
+    "What may turn a clause around, where it is asked for and both sides hold something."
+    if not plan.flags:
+        return {}
+    both = not is_blank(value) and not is_blank(expected)
+    return {"flags": list(field_flags(kind, value, expected, match)) if both else []}
+
+
 def _tidy(plan, job, status, result, predicted, document):
     "The tidy rows of one document: each field that was scored or audited."
     given = predicted if isinstance(predicted, Mapping) else {}
@@ -129,6 +139,7 @@ def _tidy(plan, job, status, result, predicted, document):
             "n_true": audit["true_items"] if audit else None,
             "n_hallucinated": audit["hallucinated"] if audit else None,
             **_evidence(kind, value, audit, result.matches.get(name), document),
+            **_flags(plan, kind, value, expected.get(name), result.matches.get(name)),
             "scorer_version": __version__,
             "settings_hash": plan.settings_hash,
         }
@@ -248,11 +259,11 @@ def _check_options(assigned):
         raise BadInput("assigned", "'predictions' or 'labels'", f"got {assigned!r}")
 
 
-def _planned(doc_class, taxonomy, documents, embeddings, disaggregate):
+def _planned(doc_class, taxonomy, documents, embeddings, disaggregate, flags):
     "The plan of a run under the settings in force."
     types, texts, asked = checked_field_types(doc_class, taxonomy), Documents(documents), bool(embeddings)
     with settings(field_scoring__embedding_enabled=asked) as chosen:
-        return _Plan(doc_class, types, chosen, settings_hash(chosen), texts, disaggregate, asked)
+        return _Plan(doc_class, types, chosen, settings_hash(chosen), texts, disaggregate, asked, flags)
 
 # %% ../nbs/48_score_run.ipynb #925463bd
 def scorer_record(
@@ -283,13 +294,14 @@ def score_rows(
     | None = None,  # Called with the number of documents done; `True` draws a bar
     assigned: str = "predictions",  # "labels": a label without a prediction is a miss
     disaggregate: bool = False,  # Score clause lists clause by clause
+    flags: bool = False,  # Put what may turn a clause around beside its score?
     skip: int = 0,  # Documents at the start that were scored before: they are joined and counted, not scored again
 ) -> Iterator[ScoredDocument]:  # In the order of the predictions
     """Score a run one document at a time, in memory that does not grow with the run.
 
     Raises `BadInput` at the first bad input; what was yielded before is sound, and is not the whole run.
     The settings in force when the first document is asked for hold for the run."""
-    plan = _planned(doc_class, taxonomy, documents, embeddings, disaggregate)
+    plan = _planned(doc_class, taxonomy, documents, embeddings, disaggregate, flags)
     types = plan.field_types
     _check_options(assigned)
     workers = Workers.of(jobs)
@@ -320,6 +332,7 @@ def score_run(
     | None = None,  # Called with the number of documents done; `True` draws a bar
     assigned: str = "predictions",  # "labels": a label without a prediction is a miss
     disaggregate: bool = False,  # Score clause lists clause by clause
+    flags: bool = False,  # Put what may turn a clause around beside its score?
 ) -> ScoredRun:  # Rows, tidy rows, counts, and a headline in which failures are misses
     """Score a run and account for every document of it.
 
@@ -334,6 +347,7 @@ def score_run(
         "progress": progress,
         "assigned": assigned,
         "disaggregate": disaggregate,
+        "flags": flags,
     }
     rows, fields = [], []
     for document in score_rows(predictions, truth, **options):

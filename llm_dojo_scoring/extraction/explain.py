@@ -18,12 +18,12 @@ from ..factuality.grounding import is_grounded
 from ..fields.critical import critical_flags
 from ..fields.dispatch import decide_field, element_type, is_entity_list
 from ..lists.matching import clean_items
-from ..lists.score import EntityListScore, match_list
+from ..lists.score import EntityListScore, ListMatch, match_list
 from ..text import as_text
 from ..values import Value
 
 # %% auto #0
-__all__ = ['Side', 'Evidence', 'FieldExplanation', 'explain_field', 'ExtractionExplanation', 'explain_extraction']
+__all__ = ['Side', 'Evidence', 'FieldExplanation', 'field_flags', 'explain_field', 'ExtractionExplanation', 'explain_extraction']
 
 # %% ../../nbs/45_extraction.explain.ipynb #379e9e23
 _AROUND = 80  # characters of the contract shown on either side of a place
@@ -208,17 +208,30 @@ def _evidence(kind, value, document):
 
 _CLAUSES = ("free_text", "containment")
 
+# %% ../../nbs/45_extraction.explain.ipynb #4bcf743d
+def field_flags(
+    field_type: str,  # Type of the field; only `free_text`, `containment` and lists of them have flags
+    predicted: object,  # What the model returned
+    expected: object,  # The ground truth; of several acceptable answers the one with the fewest flags counts
+    match: ListMatch | None = None,  # The list's pairs, where they are known already
+) -> tuple[dict, ...]:  # `kind`, `predicted`, `expected` of each flag
+    """What may turn a clause around: a negation on one side, swapped roles, another number or unit.
 
-def _flags(kind, predicted, expected, match):
-    "What may turn a clause around: of the two texts, or of each pair of a list."
-    if match is not None:
+    Of a list, the flags of each pair of item and label. Candidates for a person, beside the score and never a score.
+    Never raises for a model's output."""
+    if is_entity_list(field_type):
+        if element_type(field_type) not in _CLAUSES:
+            return ()
+        match = match or match_list(element_type(field_type), predicted, expected, False)
         sides = [(match.items[i], match.labels[j]) for i, j in match.pairs]
-        sides = sides if match.element_type in _CLAUSES else []
-    else:
-        sides = [(predicted, expected)] if kind in _CLAUSES else []
-    return tuple(flag._asdict() for pair in sides for flag in critical_flags(*pair))
+        return tuple(flag._asdict() for pair in sides for flag in critical_flags(*pair))
+    if field_type not in _CLAUSES:
+        return ()
+    answers = expected if isinstance(expected, (list, tuple)) and expected else [expected]
+    fewest = min((critical_flags(predicted, answer) for answer in answers), key=len)
+    return tuple(flag._asdict() for flag in fewest)
 
-
+# %% ../../nbs/45_extraction.explain.ipynb #0bfb418c
 def _explained(name, kind, verdict, predicted, expected, match, document):
     "An explanation from a verdict that was reached already."
     sides = (
@@ -229,7 +242,7 @@ def _explained(name, kind, verdict, predicted, expected, match, document):
     evidence = _evidence(kind, predicted, document)
     return FieldExplanation(
         *(name, kind, round(verdict.score, 4), verdict.rule, verdict.note),
-        *(*sides, pairs, evidence, _flags(kind, predicted, expected, match)),
+        *(*sides, pairs, evidence, field_flags(kind, predicted, expected, match)),
     )
 
 # %% ../../nbs/45_extraction.explain.ipynb #cc96b38a
