@@ -37,11 +37,17 @@ def one_line_for_bad_input(
     status: int = 2,  # The status for usage and data errors
     also: tuple[type[Exception], ...] = (),  # Further errors that this command takes for bad input
 ) -> Iterator[None]:
-    "Inside, a bad input ends the command: its one line on stderr after the command's name, and the status."
+    """Inside, a bad input ends the command: its one line on stderr after the command's name, and the status.
+
+    So does a place that cannot be read or written: a folder where a file should be, no permission, a full disk."""
     import typer
 
     try:
         yield
-    except (BadInput, *also) as error:
-        typer.echo(f"{command}: {' '.join(str(error).split())}", err=True)
+    except BrokenPipeError:
+        raise  # the reader of stdout left; no word is due
+    except (BadInput, *also, OSError) as error:
+        place = error.filename2 or error.filename if isinstance(error, OSError) else None
+        said = f"{place}: {error.strerror}; check the path" if place and error.strerror else str(error)
+        typer.echo(f"{command}: {' '.join(said.split())}", err=True)
         raise typer.Exit(status) from None

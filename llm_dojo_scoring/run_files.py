@@ -41,6 +41,8 @@ class BadInput(ValueError):
         where: object,  # The place, where the message has none
     ) -> BadInput:
         "The same complaint in this class."
+        if isinstance(error, FileNotFoundError):
+            return cls(where, "a file", "there is none: check the path")
         text = " ".join(str(error).split())
         parts = re.fullmatch(r"(\S.*?): (?:expected )?(.+?); (.+)", text)
         return cls(*parts.groups()) if parts else cls(where, "something else", text)

@@ -207,10 +207,11 @@ def _spoken(summary, out):
 def _checked(asked, run):
     "Read every input once before anything is written: the labels, run to number of rows, and the fields."
     from llm_dojo_scoring.run_inputs import run_names
-    from llm_dojo_scoring.run_labels import read_labels
+    from llm_dojo_scoring.run_labels import Documents, read_labels
     from llm_dojo_scoring.score_run import checked_field_types
 
     types = checked_field_types(asked.options["doc_class"], asked.taxonomy)
+    Documents(asked.docs)
     truth = read_labels(asked.labels, fields=types)
     return truth, run_names(asked.predictions, run=run, fields=types), list(types)
 

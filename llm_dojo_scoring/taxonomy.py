@@ -139,13 +139,16 @@ def _checked_classes(table):
 
 
 def _check_blocks(table):
-    "Raise for a block of the wrong shape, and for a name that was probably meant to be one."
+    "Raise for a table without any block, a block of the wrong shape, and a name that was probably meant to be one."
     for name, block in table.items():
         if name in DEFAULT_TAXONOMY:
             if name != "doc_classes" and not isinstance(block, (dict, type(None))):
                 raise ValueError(f"{table.where(name)}: {name} must be a table, got {block!r}")
         elif meant := difflib.get_close_matches(str(name), DEFAULT_TAXONOMY, n=1, cutoff=0.8):
             raise ValueError(f"{table.where(name)}: unknown block {name!r}; did you mean {meant[0]!r}?")
+    if table and not table.keys() & DEFAULT_TAXONOMY.keys():
+        where, known = table.where(next(iter(table))), ", ".join(DEFAULT_TAXONOMY)
+        raise ValueError(f"{where}: no block of a taxonomy is in it; begin with one of {known}")
 
 # %% ../nbs/04_taxonomy.ipynb #fdde9537
 def load_taxonomy(
