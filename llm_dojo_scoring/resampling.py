@@ -30,6 +30,22 @@ def _number(value):
         return math.nan
     return number if math.isfinite(number) else math.nan
 
+
+_PLAIN = frozenset({float, int, bool, np.float64})  # numpy reads these as `_number` does, all at once
+
+
+def _floats(values):
+    "All values as floats, the infinite ones and what is no number included."
+    if isinstance(values, np.ndarray) and values.dtype.kind in "fiub":
+        return values.astype(float)
+    values = list(values)
+    if _PLAIN.issuperset(map(type, values)):
+        try:
+            return np.array(values, dtype=float)
+        except OverflowError:  # a whole number beyond the floats
+            pass
+    return np.array([_number(v) for v in values], dtype=float)
+
 # %% ../nbs/49b_resampling.ipynb #6661a15b
 def read_scores(
     values: Iterable[object],  # Scores, one per document or row
@@ -41,10 +57,8 @@ def read_scores(
         refuse("values", "a sequence of scores", values)
     if getattr(values, "ndim", 1) != 1:
         refuse("values", "one-dimensional", f"shape {values.shape}")
-    if isinstance(values, np.ndarray) and values.dtype.kind in "fiub":
-        read = values.astype(float)
-        return np.where(np.isfinite(read), read, math.nan)
-    return np.array([_number(v) for v in values], dtype=float)
+    read = _floats(values)
+    return np.where(np.isfinite(read), read, math.nan)
 
 
 def clean_scores(
@@ -87,7 +101,7 @@ def _plain(seed):
     return int(seed) if isinstance(seed, np.integer) else seed
 
 # %% ../nbs/49b_resampling.ipynb #837d3871
-_BLOCK = 1 << 15  # draws held at a time: they fit in a core's cache. The fast stream is defined by it
+_BLOCK = 1 << 14  # draws held at a time: few enough for a core's cache, enough to hide the calls
 
 
 @lru_cache(maxsize=8, typed=True)
@@ -135,19 +149,24 @@ def _fast_bits(seed):
     return np.random.SFC64(random.Random(_plain(seed)).getrandbits(128))
 
 
-def _fast_draws(bits, bound, rows, width):
+_FAST_BLOCK = 1 << 15  # the stream is defined by it: the last half word of an odd block is not used
+
+
+def _fast_draws(bits, bound, rows, width, room=None):
+    "Draws in an array of their own, or at the start of `room`."
     pairs = bits.random_raw((rows * width + 1) // 2)
     words = pairs.astype("<u8", copy=False).view("<u4")[: rows * width]
-    draws = words * np.uint64(bound)
+    draws = np.multiply(words, np.uint64(bound), out=None if room is None else room[: rows * width])
     draws >>= np.uint64(32)
     return draws.view(np.int64).reshape(rows, width)
 
 
-def _fast_rows(bound, width, n_rows, seed):
-    "Blocks of rows of `width` draws below `bound` from the fast stream."
-    bits, rows = _fast_bits(seed), max(1, _BLOCK // width)
+def _fast_rows(bound, width, n_rows, seed, lend=False):
+    "Blocks of rows of `width` draws below `bound` from the fast stream; the same array again and again if lent."
+    bits, rows = _fast_bits(seed), max(1, _FAST_BLOCK // width)
+    room = np.empty(min(rows, n_rows) * width, np.uint64) if lend else None
     for start in range(0, n_rows, rows):
-        yield _fast_draws(bits, bound, min(rows, n_rows - start), width)
+        yield _fast_draws(bits, bound, min(rows, n_rows - start), width, room)
 
 # %% ../nbs/49b_resampling.ipynb #778c5a82
 def index_blocks(
@@ -168,18 +187,19 @@ def index_blocks(
     return rows(int(n), int(n), int(n_boot), seed)
 
 # %% ../nbs/49b_resampling.ipynb #9730b235
-def _row_sums(values, rows, in_order):
-    "Sum `values` over each row of indices, left to right if asked; `sum(axis=1)` adds in pairs."
+def _row_sums(values, rows, in_order, room=None):
+    "Sum `values` over each row of indices: left to right, or in any order, then by way of `room` if there is one."
     if not in_order:
-        return values.take(rows).sum(axis=1)
+        room = None if room is None else room[: len(rows)]
+        return np.add.reduce(values.take(rows, out=room, mode="clip"), axis=1)
     if len(rows) >= 8:
         return values.take(rows.T).sum(axis=0)  # column after column: one running sum per row
     return np.add.accumulate(values.take(rows), axis=1)[:, -1].copy()  # a view would keep all of it
 
 
-def _order_matters(values, in_order, stream):
-    "Only fractions of the replayed stream: whole numbers add up exactly in any order."
-    return in_order and stream == "replay" and not (values == np.rint(values)).all()
+def _order_matters(values, in_order):
+    "Only for fractions: whole numbers add up exactly in any order."
+    return in_order and not (values == np.rint(values)).all()
 
 # %% ../nbs/49b_resampling.ipynb #ec6f982f
 def resampled_means(
@@ -188,18 +208,24 @@ def resampled_means(
     *,
     seed: int | str = DEFAULT_SEED,  # Seed of the stream
     stream: Stream = "replay",  # "replay" or "fast"
-    in_order: bool = True,  # Add as the loop adds? `False`: in pairs, quicker, up to a last bit
+    in_order: bool = True,  # Add as the loop adds? `False`: quicker, up to a last bit
 ) -> np.ndarray:  # `n_boot` means, in the order drawn
     """Means of resamples with replacement.
 
     "replay" equals the plain loop over `random.Random(seed).randrange(n)` bit by bit.
     Raises `ValueError` for no values, `n_boot` below 1 or an unknown stream."""
     values = np.ascontiguousarray(values, dtype=float)
-    blocks = index_blocks(len(values), n_boot, seed=seed, stream=stream)
+    blocks, n = index_blocks(len(values), n_boot, seed=seed, stream=stream), len(values)
     if (values == values[0]).all():  # every resample is the data
-        return np.full(n_boot, np.add.accumulate(values)[-1] / len(values))
-    in_order = _order_matters(values, in_order, stream)
-    return np.concatenate([_row_sums(values, rows, in_order) for rows in blocks]) / len(values)
+        return np.full(n_boot, np.add.accumulate(values)[-1] / n)
+    in_order = _order_matters(values, in_order)
+    if stream == "fast":
+        blocks = _fast_rows(n, n, int(n_boot), seed, lend=True)
+    sums, room = [], None
+    for rows in blocks:
+        room = np.empty(rows.shape) if room is None else room  # the first block is the largest
+        sums.append(_row_sums(values, rows, in_order, room))
+    return np.concatenate(sums) / n
 
 # %% ../nbs/49b_resampling.ipynb #1afa0d08
 def _walk(sides, n_pairs):
@@ -224,7 +250,7 @@ def _replay_pairs(n_1, n_2, n_boot, seed):
     bits, words = _mersenne(seed), np.empty(0, np.uint64)
     bounds = [(n, *_limit(n)) for n in (n_1, n_2)]
     cost = sum(1 << n.bit_length() for n in (n_1, n_2))  # words that one pair of resamples takes
-    per_block = max(1, 2 * _BLOCK // (n_1 + n_2))
+    per_block = max(1, 4 * _BLOCK // (n_1 + n_2))
     while n_boot > 0:
         words = np.concatenate([words, bits.random_raw(min(per_block, n_boot) * cost + 64)])
         sides = []
@@ -249,7 +275,7 @@ def _pair_blocks(n_1, n_2, n_boot, seed, stream):
     elif stream == "replay":
         yield from _replay_pairs(n_1, n_2, n_boot, seed)
     else:
-        bits, rows = _fast_bits(seed), max(1, _BLOCK // (n_1 + n_2))
+        bits, rows = _fast_bits(seed), max(1, _FAST_BLOCK // (n_1 + n_2))
         for start in range(0, n_boot, rows):
             take = min(rows, n_boot - start)
             yield _fast_draws(bits, n_1, take, n_1), _fast_draws(bits, n_2, take, n_2)
@@ -262,7 +288,7 @@ def resampled_differences(
     *,
     seed: int | str = DEFAULT_SEED,  # Seed of the one stream that both sides share
     stream: Stream = "replay",  # "replay" or "fast"
-    in_order: bool = True,  # Add as the loop adds? `False`: in pairs, quicker, up to a last bit
+    in_order: bool = True,  # Add as the loop adds? `False`: quicker, up to a last bit
 ) -> np.ndarray:  # `n_boot` differences, mean of `first` minus mean of `second`
     """Differences of means of two independent resamples, drawn in turn from one stream.
 
@@ -272,7 +298,7 @@ def resampled_differences(
     first, second = (np.ascontiguousarray(v, dtype=float) for v in (first, second))
     if not len(first) or not len(second):
         refuse("first and second", "non-empty", f"{len(first)} and {len(second)} values")
-    order_1, order_2 = (_order_matters(v, in_order, stream) for v in (first, second))
+    order_1, order_2 = (_order_matters(v, in_order) for v in (first, second))
     parts = []
     for rows_1, rows_2 in _pair_blocks(len(first), len(second), int(n_boot), seed, stream):
         sums_1, sums_2 = _row_sums(first, rows_1, order_1), _row_sums(second, rows_2, order_2)
@@ -325,7 +351,7 @@ def resampled_sums(
     n, (n_boot, seed) = len(columns), check_resampling(n_boot, DEFAULT_ALPHA, seed, stream)
     itemsize = 1 if n < 256 else 2
     if n * n_boot * itemsize <= _CACHE_BYTES:
-        counts, step = _cached_counts(n, n_boot, seed, stream), max(1, _BLOCK * 4 // n)
+        counts, step = _cached_counts(n, n_boot, seed, stream), max(1, _BLOCK * 8 // n)
         blocks = (counts[i : i + step] for i in range(0, n_boot, step))
     else:
         blocks = (_count_rows(rows, n) for rows in index_blocks(n, n_boot, seed=seed, stream=stream))
