@@ -76,6 +76,16 @@ def _body(raw):
         return text
 
 
+def _read(reply, seconds):
+    "All bytes of an answer. One that comes in drips has no more time than one that does not come."
+    parts, until = [], time.monotonic() + max(0.05, seconds)
+    while part := reply.read1(1 << 20):
+        parts.append(part)
+        if time.monotonic() > until:
+            raise TimeoutError("the answer did not end in time")
+    return b"".join(parts)
+
+
 def _asked_wait(headers, body):
     "Seconds the server asks for, in the header or, as Langfuse does, in the body's details."
     wait = retry_after(headers.get("retry-after"))
@@ -85,12 +95,12 @@ def _asked_wait(headers, body):
     return wait
 
 
-def _of_error(error, what):
+def _of_error(error, what, timeout):
     "The reply of an HTTP error that is the caller's business, or one of the two exceptions."
     headers = {k.lower(): v for k, v in error.headers.items()} if error.headers else {}
     try:
-        body = _body(error.read(200_000))
-    except (OSError, http.client.HTTPException):
+        body = _body(_read(error, timeout)[:200_000])
+    except (OSError, AttributeError, http.client.HTTPException):
         body = ""
     if error.code in _CALLER:
         return Reply(error.code, headers, body)
@@ -106,7 +116,7 @@ def call_json(
     body: object = None,  # Sent as JSON; NaN becomes null
     *,
     headers: Mapping[str, str] | None = None,  # More headers, such as `Authorization`
-    timeout: float = 10.0,  # Seconds until an answer must begin
+    timeout: float = 10.0,  # Seconds until an answer must begin, and again until it must be whole
 ) -> Reply:  # Status, headers, body
     """Call a server once. Raises `Later` where asking again makes sense, `Stopped` where it does not.
 
@@ -122,9 +132,9 @@ def call_json(
     try:
         with opener.open(request, timeout=max(0.05, timeout)) as reply:
             found = {k.lower(): v for k, v in reply.headers.items()}
-            return Reply(reply.status, found, _body(reply.read()))
+            return Reply(reply.status, found, _body(_read(reply, timeout)))
     except urllib.error.HTTPError as error:
-        return _of_error(error, what)
+        return _of_error(error, what, timeout)
     except (OSError, http.client.HTTPException) as error:
         reason = getattr(error, "reason", None) or error
         raise Later(redact(f"no answer from {what}: {reason or type(error).__name__}", 300)) from None

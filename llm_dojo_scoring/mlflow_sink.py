@@ -131,14 +131,20 @@ class MlflowSink(ServerSink):
             self._call("PATCH", mlflow_trace(record), "assessments", name, body=body, timeout=timeout)
 
     def send(self, records: list[ScoreRecord], timeout: float) -> list[Outcome]:
-        "Look at each trace once, then write what it lacks."
-        known = {trace: self._of_trace(trace, timeout) for trace in dict.fromkeys(map(mlflow_trace, records))}
-        outcomes = []
+        "Look at each trace once and write what it lacks; what a slow server leaves no time for is later."
+        known: dict = {}
+        until, outcomes = self.clock() + timeout, []
         for record in records:
-            if known[mlflow_trace(record)] is None:
+            trace = mlflow_trace(record)
+            if outcomes and self.clock() > until:
+                outcomes.append(Outcome("later", "MLflow is slow, the time for this batch is up"))
+                continue
+            if trace not in known:
+                known[trace] = self._of_trace(trace, timeout)
+            if known[trace] is None:
                 outcomes.append(Outcome("later", "MLflow does not have the trace yet"))
                 continue
-            self._write(record, known[mlflow_trace(record)], timeout)
+            self._write(record, known[trace], timeout)
             outcomes.append(Outcome("sent"))
         return outcomes
 

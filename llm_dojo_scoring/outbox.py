@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import hashlib
 import os
+import threading
 import time
 from collections import deque
 from collections.abc import Callable, Iterable
@@ -167,6 +168,26 @@ def _halves(batch):
     return batch[:middle], batch[middle:]
 
 
+def _within(seconds, send, records, timeout):
+    "What `send` returns or raises; `Stopped` when that takes longer: a look-up of a name or an answer in drips has no end."
+    found: dict = {}
+
+    def work():
+        try:
+            found["outcomes"] = send(records, timeout)
+        except BaseException as e:
+            found["error"] = e
+
+    thread = threading.Thread(target=work, name="dojo-delivery", daemon=True)
+    thread.start()
+    thread.join(max(0.0, seconds))
+    if "error" in found:
+        raise found["error"]
+    if "outcomes" not in found:
+        raise Stopped("no answer yet; the time for this delivery is up")
+    return found["outcomes"]
+
+
 class _Round:
     "One delivery: the queue of batches, the clock, and what became of the records."
 
@@ -188,7 +209,8 @@ class _Round:
     def step(self, batch):
         "Send one batch: its outcomes, `None` when it is to go again or in halves."
         try:
-            outcomes = self.send([w.record for w in batch], min(self.timeout, self.until - self.clock()))
+            left, records = self.until - self.clock(), [w.record for w in batch]
+            outcomes = _within(left, self.send, records, min(self.timeout, left))
         except Rejected as e:
             if len(batch) == 1:
                 return [(batch[0], Outcome("refused", redact(e, 300)))]
@@ -239,7 +261,7 @@ def deliver(
     clock: Callable[[], float] = time.monotonic,  # For tests
     sleep: Callable[[float], object] = time.sleep,  # For tests
 ) -> Delivery:  # What was sent, refused, and left
-    """Send records in batches until all are answered or the time is up. Never raises for what a server does.
+    """Send records in batches until all are answered or the time is up, whatever a server does: then it returns.
 
     Receipts are written after each batch, so a killed process repeats one batch at most."""
     items = list(waiting)

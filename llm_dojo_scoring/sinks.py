@@ -8,6 +8,7 @@ from __future__ import annotations
 import logging
 import math
 import os
+import time
 import warnings
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
@@ -124,9 +125,11 @@ class ServerSink:
         mask: Callable[[str], str] | None = None,  # Applied to every text that leaves
         deadline: float = 30.0,  # Seconds for one flush
         timeout: float = 10.0,  # Seconds for one request
+        clock: Callable[[], float] = time.monotonic,  # For tests
+        sleep: Callable[[float], object] = time.sleep,  # For tests
     ):
         self.strict, self.include_text, self.mask = strict, include_text, mask
-        self.deadline, self.timeout = deadline, timeout
+        self.deadline, self.timeout, self.clock, self.sleep = deadline, timeout, clock, sleep
         self.available, self.error = True, None
         self.outbox: Outbox | None = None
         self.delivery: Delivery | None = None
@@ -216,6 +219,8 @@ class ServerSink:
             batch=self.batch,
             deadline=self.deadline,
             timeout=self.timeout,
+            clock=self.clock,
+            sleep=self.sleep,
         )
         reasons = tuple(dict.fromkeys([*(why for _, why in never), *report.reasons]))
         return replace(report, refused=report.refused + len(never), withheld=len(held), reasons=reasons)

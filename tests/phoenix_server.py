@@ -50,7 +50,7 @@ def free_port() -> int:
 class PhoenixServer:
     "Context manager: starts the server, waits until it answers, and stops that very process at the end."
 
-    def __init__(self, folder, limit: float = 240.0):
+    def __init__(self, folder, limit: float = 900.0):
         self.folder, self.limit = Path(folder), limit
         self.port = free_port()
         self.base_url = f"http://127.0.0.1:{self.port}"

@@ -1,6 +1,7 @@
 """Local servers that speak the published interfaces of score servers, keep what they get, fail on order.
 
-`fail(times, status, headers)` answers the next calls with a status; `hang(seconds)` makes the server slow;
+`fail(times, status, headers)` answers the next calls with a status; `hold()` keeps all callers waiting until
+`release()`; `drip` sends an answer byte by byte and never to its end;
 `poison` is a metric that the server refuses for its content. Every server has `values()`: record id to value.
 """
 
@@ -40,9 +41,12 @@ class _Handler(BaseHTTPRequestHandler):
         try:
             self.send_response(status)
             kind = "application/x-protobuf" if isinstance(body, bytes) else "application/json"
-            for key, value in {"content-type": kind, "content-length": len(data), **more}.items():
+            size = 10_000_000 if owner.drip else len(data)
+            for key, value in {"content-type": kind, "content-length": size, **more}.items():
                 self.send_header(key, str(value))
             self.end_headers()
+            while owner.drip and not owner.gate.wait(0.02):
+                self.wfile.write(b" ")
             self.wfile.write(data)
         except OSError:  # the caller went away
             self.close_connection = True
@@ -57,7 +61,9 @@ class ScoreServer:
     always: dict = {}
 
     def __init__(self):
-        self.requests, self.faults, self.poison, self.slow = [], [], None, 0.0
+        self.requests, self.faults, self.poison, self.drip, self.arrived = [], [], None, False, 0
+        self.gate = threading.Event()
+        self.gate.set()
         self.lock = threading.Lock()
         self.server = ThreadingHTTPServer(("127.0.0.1", 0), _Handler)
         self.server.daemon_threads, self.server.owner = True, self
@@ -68,21 +74,28 @@ class ScoreServer:
         return self
 
     def __exit__(self, *_):
+        self.release()
         self.server.shutdown()
         self.server.server_close()
 
     def fail(self, times=1, status=429, headers=None, method=None):
         self.faults += [(status, headers or {}, method)] * times
 
-    def hang(self, seconds):
-        self.slow = seconds
+    def hold(self, drip=False):
+        self.drip = drip
+        self.gate.clear()
+
+    def release(self):
+        self.drip = False
+        self.gate.set()
 
     def count(self, path, method="POST"):
         return sum(p.startswith(path) and m == method for m, p, _ in self.requests)
 
     def handle(self, method, path, query, headers, raw):
-        if self.slow:
-            time.sleep(self.slow)
+        self.arrived += 1
+        if not self.drip:
+            self.gate.wait(600)
         with self.lock:
             self.requests.append((method, path, raw))
             for i, (status, more, only) in enumerate(self.faults):
