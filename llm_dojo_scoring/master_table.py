@@ -13,6 +13,7 @@ import io
 import json
 import os
 import re
+import sys
 import unicodedata
 import warnings
 import zlib
@@ -45,9 +46,9 @@ def join_key(
     "The key under which every report looks a document up. Never raises; `None` is the empty key."
     name = "" if filename is None else _without_ending(str(filename))
     if name.isascii():
-        return _NO_WORD.sub(" ", name.lower()).strip()
+        return sys.intern(_NO_WORD.sub(" ", name.lower()).strip())  # labels, rows and tallies share one text
     plain = (c for c in unicodedata.normalize("NFKD", name) if not unicodedata.combining(c))
-    return " ".join("".join(c if c.isalnum() else " " for c in "".join(plain).casefold()).split())
+    return sys.intern(" ".join("".join(c if c.isalnum() else " " for c in "".join(plain).casefold()).split()))
 
 # %% ../nbs/05b_master_table.ipynb #ac421b1f
 _OMITTED = re.compile(r"[<\[]omitted[>\]]", re.I)

@@ -5,7 +5,10 @@
 # %% ../nbs/47b_run_labels.ipynb #68a3aaa3
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+import pickle
+import tempfile
+import threading
+from collections.abc import Collection, Iterator, Mapping
 from pathlib import Path
 from typing import NamedTuple
 
@@ -39,29 +42,85 @@ class Label(NamedTuple):
     presence: dict | None  # Category to `{expected, answer, field}`; `None` when not given
     where: str  # `file:line`
 
+# %% ../nbs/47b_run_labels.ipynb #fc51c2ac
+_IN_MEMORY = 5_000  # labels; some 12 MB
 
-class Labels(dict):
-    "Labels by document key, with the names that came twice in `duplicates`."
 
-    duplicates: list[str]
+class _Drawer:
+    "Labels in a temporary file, found again by a number."
 
     def __init__(self):
-        super().__init__()
-        self.duplicates = []
+        self._file, self._lock, self._end = tempfile.TemporaryFile(prefix="dojo-labels-"), threading.Lock(), 0
+
+    def put(self, label):
+        data = pickle.dumps(tuple(label), pickle.HIGHEST_PROTOCOL)
+        place = self._end << 32 | len(data)
+        with self._lock:
+            self._file.seek(self._end)
+            self._end += self._file.write(data)
+        return place
+
+    def get(self, place):
+        with self._lock:
+            self._file.seek(place >> 32)
+            data = self._file.read(place & 0xFFFFFFFF)
+        return Label(*pickle.loads(data))
+
+# %% ../nbs/47b_run_labels.ipynb #df04aca8
+class Labels(Mapping):
+    "Labels by document key, in their order, with the names that came twice in `duplicates`."
+
+    def __init__(self):
+        self.duplicates: list[str] = []
+        self._found: dict[str, Label | int] = {}
+        self._drawer: _Drawer | None = None
 
     def add(
         self,
         label: Label,  # The next one
     ) -> None:
         "Keep a label; raises `BadInput` when the document has another truth already."
-        first = self.setdefault(label.key, label)
-        if first is label:
+        if label.key not in self._found:
+            self._found[label.key] = label if len(self) < _IN_MEMORY else self._laid_down(label)
             return
+        first = self[label.key]
         if (first.expected, first.presence) != (label.expected, label.presence):
             raise BadInput(
                 label.where, f"one truth for {label.doc_id!r}", f"{first.where} has another: keep one"
             )
         self.duplicates.append(label.doc_id)
+
+    def _laid_down(self, label):
+        self._drawer = self._drawer or _Drawer()
+        return self._drawer.put(label)
+
+    def __getitem__(self, key: str) -> Label:
+        found = self._found[key]
+        return self._drawer.get(found) if isinstance(found, int) else found
+
+    def __contains__(self, key: object) -> bool:
+        return key in self._found
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._found)
+
+    def __len__(self) -> int:
+        return len(self._found)
+
+    def __repr__(self):
+        return f"Labels({len(self):,} documents)"
+
+    def __reduce__(self):
+        return _labels_of, (list(self.values()), self.duplicates)
+
+# %% ../nbs/47b_run_labels.ipynb #51160760
+def _labels_of(found, duplicates):
+    "Labels from a copy's or another process's."
+    labels = Labels()
+    for label in found:
+        labels.add(label)
+    labels.duplicates.extend(duplicates)
+    return labels
 
 # %% ../nbs/47b_run_labels.ipynb #053b4e7f
 def read_presence(

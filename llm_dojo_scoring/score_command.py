@@ -150,7 +150,7 @@ def _score_one(asked, truth, run, total, out, order):
 
     with tqdm(total=total, desc=str(run or "scoring"), unit="doc", file=sys.stderr, disable=None) as bar:
         _fold(work, scored, tally, bar)
-    unpredicted = [label.doc_id for key, label in truth.items() if key not in tally.keys]
+    unpredicted = [truth[key].doc_id for key in truth if key not in tally.keys]
     scorer = scorer_record(asked.options["embeddings"])
     summary = tally.summary(run, unpredicted=unpredicted, label_duplicates=truth.duplicates, scorer=scorer)
     _write(summary, work, out, asked.parquet)

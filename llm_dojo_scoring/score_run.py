@@ -220,8 +220,9 @@ def _jobs(predictions, labels):
 
 def _missing(labels, seen, run):
     "A job for each label without a prediction, in the order of the labels."
-    for key, label in labels.items():
+    for key in labels:
         if key not in seen:
+            label = labels[key]
             nothing = Prediction(label.doc_id, key, None, True, "no prediction", run, {}, _NOWHERE)
             yield _Job(nothing, label, False)
 
@@ -354,7 +355,7 @@ def score_run(
         rows.append(document.row)
         fields.extend(document.fields)
     seen = {join_key(row["doc_id"]) for row in rows if row["status"] != "missing"}
-    unpredicted = [label.doc_id for key, label in truth.items() if key not in seen]
+    unpredicted = [truth[key].doc_id for key in truth if key not in seen]
     name = next((row["run"] for row in rows if row["run"] is not None), run)
     scorer = scorer_record(embeddings)
     return ScoredRun(rows, fields, name, doc_class, types, unpredicted, truth.duplicates, scorer)

@@ -1,0 +1,143 @@
+#!/usr/bin/env python3
+"""A long night: synthetic rows through `dojo-score`, each size in a process of its own.
+
+    python benchmarks/stream.py [--rows N]... [--json FILE]
+
+For each size a file of predictions and a file of labels are written, and the command is run on them as a
+user would run it. Shown are CPU seconds, peak memory, and the exponent with which time grows. The exit code
+is 1 when the exponent is above 1.1 or the peak above 500 MiB.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import math
+import os
+import random
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+HERE = Path(__file__).resolve().parent
+sys.path[:0] = [str(HERE), str(HERE.parent)]
+
+from context import ROOT, names  # noqa: E402
+
+SIZES = (20_000, 80_000, 320_000)
+MOST_GROWTH, MOST_MB = 1.1, 500
+_STATES = "Delaware|New York|California|Texas|Ohio|Nevada|Florida|Illinois".split("|")
+_MONTHS = "January|March|May|July|October|December".split("|")
+
+
+class Contracts:
+    "Invented contracts: what the labels say, and what a model that errs now and then returns."
+
+    def __init__(self, seed=0):
+        self.rng, self.names = random.Random(seed), names(2_000)
+
+    def expected(self):
+        "Parties, date, law and value; clauses would cost more a row, and grow no faster."
+        rng = self.rng
+        return {
+            "parties": rng.sample(self.names, 2),
+            "effective_date": f"{rng.choice(_MONTHS)} {rng.randint(1, 28)}, {rng.randint(1995, 2024)}",
+            "governing_law": f"the laws of the State of {rng.choice(_STATES)}",
+            "contract_value": f"${rng.randint(1, 900)},{rng.randint(0, 999):03d}",
+        }
+
+    def predicted(self, expected):
+        "Most values as labelled, some altered, some left out, some invented."
+        rng, found = self.rng, {}
+        for field, value in expected.items():
+            luck = rng.random()
+            if luck < 0.08:
+                continue
+            if isinstance(value, list):
+                value = [v if rng.random() < 0.8 else rng.choice(self.names) for v in value]
+            elif luck < 0.2:
+                value = value.rsplit(" ", 1)[0]
+            found[field] = value
+        return found
+
+    def write(self, folder: Path, n: int):
+        "Predictions and labels of n contracts, one row a line; some calls failed."
+        with (folder / "labels.jsonl").open("w") as labels, (folder / "rows.jsonl").open("w") as rows:
+            for i in range(n):
+                head, expected = {"filename": f"contract {i:07d}.txt"}, self.expected()
+                labels.write(json.dumps({**head, "expected_fields": expected}) + "\n")
+                row = {**head, "run": "night", "status": "completed", "predicted": self.predicted(expected)}
+                if self.rng.random() < 0.01:
+                    row |= {"status": "failed", "predicted": None, "error": "timeout"}
+                rows.write(json.dumps(row) + "\n")
+
+
+_CHILD = """
+import json, resource, sys
+from llm_dojo_scoring.score_command import app
+sys.argv = ["dojo-score", *sys.argv[1:]]
+try: app()
+except SystemExit as end: code = end.code
+u = resource.getrusage(resource.RUSAGE_SELF)
+peak = [int(l.split()[1]) / 1024 for l in open("/proc/self/status") if l.startswith("VmHWM")]
+print(json.dumps([u.ru_utime + u.ru_stime, (peak or [u.ru_maxrss / 1024])[0], code or 0]))
+"""
+
+
+def scored(folder: Path) -> tuple[float, float]:
+    "CPU seconds and peak MiB of the command over the files of a folder."
+    line = [
+        sys.executable,
+        "-c",
+        _CHILD,
+        str(folder / "rows.jsonl"),
+        "--labels",
+        str(folder / "labels.jsonl"),
+    ]
+    env = {**os.environ, "PYTHONPATH": str(ROOT), "OPENBLAS_NUM_THREADS": "1"}
+    done = subprocess.run([*line, "--out", str(folder / "out")], capture_output=True, text=True, env=env)
+    if done.returncode:
+        raise SystemExit(done.stderr)
+    seconds, peak, code = json.loads(done.stdout.splitlines()[-1])
+    total = json.loads((folder / "out" / "summary.json").read_text())["counts"]["total"]
+    if code or total != sum(1 for _ in (folder / "rows.jsonl").open("rb")):
+        raise SystemExit(f"{total} rows came out, exit code {code}")
+    return seconds, peak
+
+
+def slope(points: list[tuple[float, float]]) -> float:
+    "The exponent through points of size and time."
+    x, y = zip(*((math.log(a), math.log(b)) for a, b in points), strict=True)
+    mx, my = sum(x) / len(x), sum(y) / len(y)
+    return sum((a - mx) * (b - my) for a, b in zip(x, y, strict=True)) / sum((a - mx) ** 2 for a in x)
+
+
+def measured(sizes):
+    "One line of facts a size."
+    for n in sorted(sizes):
+        with tempfile.TemporaryDirectory(prefix="dojo-night-") as folder:
+            Contracts().write(Path(folder), n)
+            seconds, peak = scored(Path(folder))
+        yield {"rows": n, "cpu_seconds": round(seconds, 1), "peak_mib": round(peak, 1)}
+
+
+def main(argv=None):
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--rows", action="append", type=int, metavar="N", help="a size; may be given again")
+    parser.add_argument("--json", type=Path, metavar="FILE", help="write the result there too")
+    args = parser.parse_args(argv)
+    found = []
+    for line in measured(args.rows or SIZES):
+        found.append(line)
+        print("{rows:>9,} rows {cpu_seconds:>9,} CPU s {peak_mib:>7} MiB peak".format(**line), flush=True)
+    growth = slope([(f["rows"], f["cpu_seconds"]) for f in found]) if len(found) > 1 else None
+    peak = max(f["peak_mib"] for f in found)
+    print(f"time grows with rows to the power of {growth:.3f}" if growth else "one size: no exponent")
+    if args.json:
+        args.json.write_text(json.dumps({"sizes": found, "growth": growth}, indent=1) + "\n")
+    return int(bool(growth and growth > MOST_GROWTH) or peak > MOST_MB)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
