@@ -10,6 +10,7 @@ from decimal import Decimal
 
 from .adjudicated_run import Attempt, Policy, Task
 from .core import ratio
+from .shown_results import figures_html
 
 # %% auto #0
 __all__ = ['OUTPUTS', 'AnswerCounts', 'AttemptScore', 'score_attempt']
@@ -95,6 +96,9 @@ class AnswerCounts:
         made = {name: getattr(self, name) for name in OUTPUTS}
         return made | {"active_human_correction_minutes": None, "qualified": False}
 
+    def _repr_html_(self):
+        return figures_html(self)
+
 
 OUTPUTS = (
     "scoped_precision",
@@ -120,6 +124,9 @@ class AttemptScore:
     accepted: bool  # What the policy says
     counts: AnswerCounts
     criticals: tuple[tuple[str, tuple[str, ...], tuple[str, ...]], ...] = ()  # Class, propositions, rules
+
+    def _repr_html_(self):
+        return figures_html(self)
 
 
 def score_attempt(

@@ -13,6 +13,7 @@ from typing import Any
 
 from .core import ratio
 from .lists.matching import clean_items
+from .shown_results import figures_html
 
 # %% auto #0
 __all__ = ['AuditSums', 'sum_audits', 'sum_all_audits']
@@ -62,6 +63,9 @@ class AuditSums:
         names = [name for name in self.__slots__ if name != "words"]
         names += ["alignment_precision", "verified_precision", "hallucination_rate", "median_words"]
         return {name: getattr(self, name) for name in names}
+
+    def _repr_html_(self):
+        return figures_html(self, leave=("words",))
 
 # %% ../nbs/42_audit_sums.ipynb #defe15fe
 _COUNTS = ("n_predicted", "matched_gt", "verified_in_doc", "true_items")

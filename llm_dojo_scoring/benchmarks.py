@@ -15,6 +15,7 @@ import numpy as np
 from .contracteval_rubric import get_jaccard
 from .core import check_aligned, is_blank, refuse
 from .cuad import canonical_category
+from .shown_results import figures_html
 
 # %% auto #0
 __all__ = ['CUAD_SCRIPT_FAULTS', 'MAUD_SCRIPT_FAULTS', 'RecallCurve', 'cuad_curve', 'maud_aupr']
@@ -64,6 +65,9 @@ class RecallCurve:
             "n_answers": self.n_answers,
             "n_predicted": self.n_predicted,
         }
+
+    def _repr_html_(self):
+        return figures_html(self, leave=("thresholds", "precisions", "recalls"))
 
 # %% ../nbs/68_benchmarks.ipynb #eb467c23
 def _nan(value):

@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from .core import refuse
 from .registry import Registry, get_registry
 from .score_spec import FixedDict, MetricTier, read_tier
+from .shown_results import figures_html
 
 # %% auto #0
 __all__ = ['BUILTIN_BUNDLES', 'Bundle', 'validate_bundle', 'get_bundle', 'list_bundles', 'bundle_metric_names']
@@ -60,6 +61,9 @@ class Bundle:
             "metric_names": list(self.metric_names),
             "agent_overrides": extras,
         }
+
+    def _repr_html_(self):
+        return figures_html(self)
 
 # %% ../nbs/83_bundles.ipynb #63792ad5
 #: What every extraction is scored by, whatever the type of document

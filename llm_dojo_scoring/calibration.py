@@ -25,6 +25,7 @@ from llm_dojo_scoring.resampling import (
     read_scores,
     resampled_sums,
 )
+from .shown_results import figures_html
 
 # %% auto #0
 __all__ = ['Bin', 'reliability_bins', 'Calibration', 'calibration', 'AcceptThreshold', 'error_upper_bound', 'accept_threshold']
@@ -239,6 +240,9 @@ class AcceptThreshold:
     def to_dict(self) -> dict:
         "The record."
         return {**self.__dict__, "upper": rounded(self.upper), "share_accepted": rounded(self.share_accepted)}
+
+    def _repr_html_(self):
+        return figures_html(self)
 
 # %% ../nbs/52d_calibration.ipynb #7b517521
 def error_upper_bound(

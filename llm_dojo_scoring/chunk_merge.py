@@ -11,6 +11,7 @@ from typing import Any
 
 from .core import is_blank, says_nothing
 from .reasoning import merge_traces
+from .shown_results import figures_html
 
 # %% auto #0
 __all__ = ['FieldMerge', 'ChunkMerge', 'merge_chunks', 'merge_extractions']
@@ -60,6 +61,9 @@ class FieldMerge:
     n_repeats: int = 0  # Those that repeat an earlier one
     conflicts: tuple[tuple[int, Any], ...] = ()  # Window and value of scalars that differ from the one taken
 
+    def _repr_html_(self):
+        return figures_html(self)
+
 
 @dataclass(frozen=True, slots=True)
 class ChunkMerge:
@@ -83,6 +87,9 @@ class ChunkMerge:
         return pd.DataFrame(
             [[getattr(m, n) for n in names] for m in self.fields.values()], columns=list(names)
         )
+
+    def _repr_html_(self):
+        return figures_html(self)
 
 # %% ../nbs/41a_chunk_merge.ipynb #6f2194d3
 def _merge_list(name, values):

@@ -12,6 +12,7 @@ from typing import Any
 from .chunk_merge import ChunkMerge, merge_chunks
 from .chunks import split_chunks
 from .core import is_blank, ratio
+from .shown_results import figures_html
 
 # %% auto #0
 __all__ = ['normalize_extraction', 'evidence_confidence', 'ChunkedExtraction', 'extract_chunked', 'merge_confidences']
@@ -76,6 +77,9 @@ class ChunkedExtraction:
     def row_details(self) -> dict[str, Any]:
         "What a row records about it: `chunked`, `n_chunks`, and `n_chunks_failed`."
         return {"chunked": self.chunked, "n_chunks": self.n_chunks, "n_chunks_failed": len(self.errors)}
+
+    def _repr_html_(self):
+        return figures_html(self)
 
 # %% ../nbs/41b_chunked_extraction.ipynb #d93d4375
 def _without_usage(result):

@@ -20,6 +20,7 @@ from .label_tasks import balanced_of, hit_interval
 from .labels import ERROR_PREFIX, normalize_label
 from .legalbench import LEGALBENCH_TASKS, legalbench_task_score
 from .run_records import docclass_row, subtype_row
+from .shown_results import figures_html
 from .task_answers import normalize_task_answer, task_kind
 
 # %% auto #0
@@ -110,6 +111,10 @@ class ClassSummary:
     def to_dict(self) -> dict:
         "The record: rates to 4 places."
         return _record(self)
+
+    def _repr_html_(self):
+        left = ("counts", "hits", "mistakes", "names", "equivalents", "official")
+        return figures_html(self, left) + self.counts._repr_html_()
 
 # %% ../nbs/69a_class_summary.ipynb #1a0f04e9
 def _record(summary):

@@ -15,6 +15,7 @@ from .core import check_aligned, is_blank, is_null, ratio, refuse, rounded
 from .intervals import Interval, bootstrap_ratio
 from .labels import is_failed
 from .resampling import DEFAULT_ALPHA, DEFAULT_N_BOOT, DEFAULT_SEED
+from .shown_results import figures_html
 from .vocab import CONTRACTEVAL_NO_RELATED_PHRASE, CONTRACTEVAL_POSITIVE_DENOMINATOR
 
 # %% auto #0
@@ -127,6 +128,9 @@ class ClauseCounts:
     def __add__(self, other):
         return ClauseCounts(*(getattr(self, f.name) + getattr(other, f.name) for f in fields(self)))
 
+    def _repr_html_(self):
+        return figures_html(self)
+
 
 CLAUSE_RATES = (
     "precision",
@@ -220,6 +224,9 @@ class ClauseReading:
         made["false_no_related_denominator"] = CONTRACTEVAL_POSITIVE_DENOMINATOR
         made["n_contracts"] = len(self.by_contract)
         return made | {"per_category": {c: _record(n) for c, n in self.by_category.items()}}
+
+    def _repr_html_(self):
+        return figures_html(self, leave=("by_category", "by_contract", "jaccards"))
 
 # %% ../nbs/62a_contracteval_readings.ipynb #7d3d4428
 def _record(counts):

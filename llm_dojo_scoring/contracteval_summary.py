@@ -25,6 +25,7 @@ from .intervals import Interval
 from .labels import ERROR_PREFIX
 from .run_files import BadInput, read_records, some
 from .run_inputs import parsed_output
+from .shown_results import html_table
 
 # %% auto #0
 __all__ = ['ClauseSummary', 'summarize_clauses']
@@ -52,6 +53,13 @@ class ClauseSummary:
             for name, reading in self.readings.items()
         }
         return made | ({"bands": self.bands} if self.bands else {})
+
+    def _repr_html_(self):
+        rates = [(name, k, i) for name, of in self.intervals.items() for k, i in of.items()]
+        noted = ", ".join(f"{k.replace('_', ' ')} {v}" for k, v in self.notes.items())
+        return html_table(
+            ["reading", "rate", "over contracts"], rates, f"{self.run or 'run'} ({self.kind}): {noted}"
+        )
 
     def frame(self):  # A pandas frame: one row per reading and category
         "Counts and rates of each category under each reading, tidy."

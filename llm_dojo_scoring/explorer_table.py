@@ -17,6 +17,7 @@ from .master_labels import join_key
 from .run_files import BadInput, read_records
 from .run_labels import Documents
 from .scored_run import ScoredRun
+from .shown_results import figures_html
 from .text import as_text
 
 # %% auto #0
@@ -214,6 +215,9 @@ class ExplorerTable:
             else [],
             "error": self.documents[document]["error"],
         }
+
+    def _repr_html_(self):
+        return figures_html(self, leave=("texts",))
 
 # %% ../nbs/93t_explorer_table.ipynb #27049edd
 def _folder(path):

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from .core import is_blank, ratio
+from .shown_results import figures_html
 
 # %% auto #0
 __all__ = ['outcome', 'Outcomes', 'count_outcomes', 'count_populated']
@@ -64,6 +65,9 @@ class Outcomes:
     def __add__(self, other: Outcomes) -> Outcomes:
         "The counts of both."
         return Outcomes(self.exact + other.exact, self.partial + other.partial, self.miss + other.miss)
+
+    def _repr_html_(self):
+        return figures_html(self)
 
 # %% ../nbs/73_field_outcomes.ipynb #f6f40b24
 def _is_mapping(value):

@@ -22,6 +22,7 @@ from .plain_tables import markdown_table, text_table
 from .resampling import DEFAULT_ALPHA, DEFAULT_N_BOOT, DEFAULT_SEED
 from .run_comparison import compare_runs
 from .run_files import some
+from .shown_results import figures_html
 from .surfaces import NotComparable
 
 # %% auto #0
@@ -92,6 +93,9 @@ class GateCheck:
             **counts,
             "reason": self.reason,
         }
+
+    def _repr_html_(self):
+        return figures_html(self)
 
 # %% ../nbs/52c_gate.ipynb #29334860
 def _one_sided(change):

@@ -12,6 +12,7 @@ from typing import Any
 
 from .bootstrap import PairedDifference, paired_difference
 from .core import mean_or_none, rounded
+from .shown_results import figures_html
 
 # %% auto #0
 __all__ = ['HandoffAblation', 'read_handoff', 'handoff_ablation']
@@ -82,6 +83,9 @@ class HandoffAblation:
         loss = [100 * (g - p) for p, g in zip(self.predicted, self.ground_truth, strict=True)]
         columns = {"filename": self.filenames, "predicted": self.predicted, "ground_truth": self.ground_truth}
         return pd.DataFrame({**columns, "loss_pp": loss, "misrouted": self.misrouted})
+
+    def _repr_html_(self):
+        return figures_html(self, leave=("filenames", "predicted", "ground_truth", "misrouted"))
 
 # %% ../nbs/50p_handoff.ipynb #17d85dc3
 def _misrouted(row):

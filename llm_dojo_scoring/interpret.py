@@ -18,7 +18,15 @@ from llm_dojo_scoring.error_analysis import (
     reliability_assessment,
     subtype_hotspots,
 )
-from .run_ranking import comparable_runs, number, score_difference, surfaces, with_metric
+from llm_dojo_scoring.run_ranking import (
+    comparable_runs,
+    number,
+    score_difference,
+    scored_of,
+    surfaces,
+    with_metric,
+)
+from .shown_results import figures_html
 
 # %% auto #0
 __all__ = ['InterpretationNote', 'Interpretation', 'render_notes', 'interpret']
@@ -50,6 +58,9 @@ class InterpretationNote:
             "headline": self.headline,
             "detail": self.detail,
         }
+
+    def _repr_html_(self):
+        return figures_html(self)
 
 
 @dataclass
@@ -103,7 +114,7 @@ def _whole(value):
 
 def _documents(row):
     'How many documents stand behind a run\'s score: "467 of 509 documents scored".'
-    n, scored = _whole(row.get("n")), _whole(row.get("n_scored", row.get("Rows Completed")))
+    scored, n = scored_of(row)
     if n is None:
         return "number of documents unknown"
     return f"{n} documents" if scored is None else f"{scored} of {n} documents scored"
@@ -180,7 +191,7 @@ def _versions(alike, best, metric):
         next_one = found.iloc[1]
         said += f", ahead of {_plain(next_one['prompt_version'])} with {_score(next_one['mean'])}"
     else:
-        said = f"All runs have prompt version {_plain(top['prompt_version'])}" if len(found) == 1 else said
+        said = f"One prompt version was run: {_plain(top['prompt_version'])}"
     yield InterpretationNote(
         "version", "info", said + ".", f"model {_plain(best.get('model'))}, same surface"
     )

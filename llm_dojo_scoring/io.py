@@ -18,6 +18,7 @@ from .recount import recount
 from .run_columns import extraction_columns, project, sorter_columns
 from .run_files import BadInput, read_records, some
 from .run_names import display_model, parse_experiment_name
+from .shown_results import figures_html
 from .surfaces import surface_key
 
 # %% auto #0
@@ -53,6 +54,9 @@ class ResultSet:
         "The columns of rates, by the words in their headers."
         named = [c for c in self.frame.columns if c not in ("Prompt Version", "Model", "MODEL")]
         return [c for c in named if any(hint in str(c).lower() for hint in PERCENT_COLUMN_HINTS)]
+
+    def _repr_html_(self):
+        return figures_html(self) + self.frame.head(5)._repr_html_()
 
 
 def infer_kind(

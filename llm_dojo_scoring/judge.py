@@ -17,6 +17,7 @@ from .core import is_blank, ratio, refuse, rounded
 from .intervals import Interval, interval_for
 from .run_files import BadInput, read_records
 from .run_inputs import parsed_output
+from .shown_results import figures_html
 
 # %% auto #0
 __all__ = ['JudgeAnswer', 'read_judge_answer', 'needs_judge_review', 'judgment', 'append_judgments', 'latest_judgments',
@@ -50,6 +51,9 @@ class JudgeAnswer:
     label: str | None  # One of the kind's labels; `None` when the answer could not be read
     score: float | None = None  # In [0, 1], where the judge gave a number
     error: str = ""  # Why there is no label
+
+    def _repr_html_(self):
+        return figures_html(self)
 
 
 def read_judge_answer(

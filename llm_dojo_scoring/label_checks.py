@@ -22,6 +22,7 @@ from .fields.dates import find_dates, full_dates, select_date
 from .fields.durations import select_duration
 from .master_table import MasterRow, master_row, span_parts
 from .places import find_places
+from .shown_results import figures_html
 from .text import CORPORATE_SUFFIXES, STOPWORDS, tokens
 
 # %% auto #0
@@ -77,6 +78,9 @@ class Suspect:
         "All of it, flat, for a table or a line of JSON."
         names = ("filename", "line", "category", "kind", "answer", "stated", "suggestion", "note", "clause")
         return {"weight": self.weight, "field": self.field, **{name: getattr(self, name) for name in names}}
+
+    def _repr_html_(self):
+        return figures_html(self)
 
 # %% ../nbs/47d_label_checks.ipynb #53f5eb22
 _BLANK = re.compile(r"\[[^\[\]]{0,40}\]|_{2,}|\?{2,}")

@@ -18,6 +18,7 @@ from .label_checks import Suspect
 from .master_labels import MasterRow, expected_from_master, join_key
 from .run_inputs import read_predictions
 from .score_run import checked_field_types
+from .shown_results import figures_html
 
 # %% auto #0
 __all__ = ['expected_by_answers', 'FieldEffect', 'LabelEffect', 'label_effect']
@@ -51,6 +52,9 @@ class FieldEffect:
     without: float | None  # Without the suspects; `None` when nothing else is expected
     corrected: float  # With the suggestions in place
     suspects: tuple[Suspect, ...]  # The suspects of that field
+
+    def _repr_html_(self):
+        return figures_html(self)
 
 
 @dataclass(frozen=True, slots=True)

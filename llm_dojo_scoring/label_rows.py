@@ -11,6 +11,7 @@ from typing import Literal
 
 from .core import finite, is_blank, refuse
 from .labels import is_failed
+from .shown_results import figures_html
 
 # %% auto #0
 __all__ = ['is_disguised', 'failure_kind', 'LabelRow', 'read_row', 'read_rows']
@@ -81,6 +82,9 @@ class LabelRow:
     def failed(self) -> bool:
         "Did the call fail?"
         return bool(self.failure)
+
+    def _repr_html_(self):
+        return figures_html(self)
 
 
 _COPIED = tuple(

@@ -18,6 +18,7 @@ from .intervals import Interval, interval_for
 from .paired_tests import holm, paired_interval, paired_p
 from .plain_tables import markdown_table, text_table
 from .resampling import DEFAULT_ALPHA, DEFAULT_N_BOOT, DEFAULT_SEED
+from .shown_results import figures_html
 from .surfaces import NotComparable
 
 # %% auto #0
@@ -77,6 +78,9 @@ class Entry:
             "groups": self.letters,
             "failed": self.failed,
         }
+
+    def _repr_html_(self):
+        return figures_html(self)
 
 # %% ../nbs/52a_leaderboard.ipynb #9557040b
 _HEAD = ["rank", "run", "mean", "interval", "behind the best", "p", "p (Holm)", "groups", "failed"]

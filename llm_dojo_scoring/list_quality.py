@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from .core import ratio
+from .shown_results import figures_html
 from .tallies import Tally
 
 # %% auto #0
@@ -45,6 +46,9 @@ class ListCounts:
         "The lists of both."
         mine, others = ([getattr(x, name) for name in self.__slots__] for x in (self, other))
         return ListCounts(*(a + b for a, b in zip(mine, others, strict=True)))
+
+    def _repr_html_(self):
+        return figures_html(self)
 
 # %% ../nbs/73a_list_quality.ipynb #13f7906b
 _RATIOS = ("precision", "recall", "f1")

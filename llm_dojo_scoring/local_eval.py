@@ -16,6 +16,7 @@ from .core import refuse
 from .credentials import redact
 from .manifest_store import ManifestStore, dataset_fingerprint, validate_dataset  # noqa: F401
 from .rate_limits import call_with_rate_limit_retry, resolve_concurrency  # noqa: F401
+from .shown_results import figures_html
 from .tracing import resolve_tracer  # noqa: F401
 
 # %% auto #0
@@ -55,6 +56,9 @@ class LocalEvalRun:
     def n_errors(self) -> int:
         "Rows that failed."
         return sum(r.error is not None for r in self.results)
+
+    def _repr_html_(self):
+        return figures_html(self)
 
 # %% ../nbs/89_local_eval.ipynb #fab22fbe
 def _called(task, given):

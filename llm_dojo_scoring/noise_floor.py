@@ -15,6 +15,7 @@ import numpy as np
 from .compared_runs import ComparedRun, aligned, read_run
 from .core import refuse, rounded
 from .intervals import normal_quantile
+from .shown_results import figures_html
 
 # %% auto #0
 __all__ = ['NOISE_FLOORS', 'NoiseFloor', 'noise_floor', 'known_noise_floor']
@@ -42,6 +43,9 @@ class NoiseFloor:
         "The record, to 4 places."
         numbers = {k: rounded(getattr(self, k)) for k in ("floor", "band", "changed")}
         return {"score": self.score, **numbers, "n_runs": self.n_runs, "n_documents": self.n_documents}
+
+    def _repr_html_(self):
+        return figures_html(self)
 
 
 def noise_floor(

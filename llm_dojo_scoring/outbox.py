@@ -19,6 +19,7 @@ from typing import NamedTuple
 from .credentials import redact
 from .jsonl_log import append_records, json_line, scan_log
 from .score_record import ScoreRecord
+from .shown_results import figures_html
 
 # %% auto #0
 __all__ = ['Outcome', 'Rejected', 'Later', 'Stopped', 'receipts_path', 'Waiting', 'Outbox', 'Delivery', 'deliver']
@@ -161,6 +162,9 @@ class Delivery:
         return (
             f"{self.sink}: {self.sent} sent, {self.refused} refused{why}{held}, {self.pending} pending{error}"
         )
+
+    def _repr_html_(self):
+        return figures_html(self)
 
 # %% ../nbs/87a_outbox.ipynb #f89a239a
 def _halves(batch):

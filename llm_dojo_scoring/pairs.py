@@ -17,6 +17,7 @@ from .core import ratio, refuse, says_nothing
 from .fields.dates import find_dates, parse_date, select_date
 from .fields.durations import find_durations, select_duration
 from .fields.money import read_amounts, select_amount
+from .shown_results import figures_html
 
 # %% auto #0
 __all__ = ['Pair', 'date_pair', 'duration_pair', 'money_pair', 'term_pair', 'Pairs', 'pair_values']
@@ -156,6 +157,9 @@ class Pairs:
     ) -> list[tuple[float, float]]:  # `(predicted, expected)` in the order of the rows
         "The numbers of the pairs of one kind."
         return [(p.predicted, p.expected) for p in self.pairs if p.kind == kind]
+
+    def _repr_html_(self):
+        return figures_html(self)
 
 
 _MAKERS: dict[str, Callable[..., Pair | None]] = {

@@ -15,6 +15,7 @@ from .credentials import redact
 from .langfuse_sync import fetch_run_records
 from .outbox import Later, Stopped
 from .phoenix_sink import DEFAULT_PHOENIX, PhoenixApi
+from .shown_results import figures_html
 from .traces import SORTER_TRACE, trace_from_span
 
 # %% auto #0
@@ -71,6 +72,9 @@ class PhoenixStatus:
         return f"Phoenix answers at {self.base_url}" + (
             f", but: {self.client_error}" if self.client_error else ""
         )
+
+    def _repr_html_(self):
+        return figures_html(self)
 
 
 def check_phoenix(

@@ -15,6 +15,7 @@ from .compared_runs import aligned, read_run
 from .core import check_aligned, refuse, rounded
 from .intervals import normal_quantile, wilson_bounds
 from .resampling import DEFAULT_ALPHA, read_scores
+from .shown_results import figures_html
 
 # %% auto #0
 __all__ = ['intraclass_correlation', 'Pilot', 'measure_pilot', 'power', 'documents_for_width', 'documents_for_difference',
@@ -96,6 +97,9 @@ class Pilot:
         return {k: rounded(v) if isinstance(v, float) else v for k, v in self.__dict__.items()} | {
             "design_effect": rounded(self.design_effect)
         }
+
+    def _repr_html_(self):
+        return figures_html(self, leave=("flags",))
 
 # %% ../nbs/52b_planner.ipynb #7ce3534e
 def _fields_of(run, score):

@@ -16,6 +16,7 @@ from .doc_bundles import DOC_TYPE_BUNDLES, get_doc_bundle
 from .registry import Registry, chosen_file, content_digest, get_registry
 from .score_catalog import AUDITORS, SPECIALISTS
 from .score_spec import FixedDict, MetricDef, MetricTier, read_tier
+from .shown_results import figures_html
 from .yaml_table import read_yaml_table
 
 # %% auto #0
@@ -118,6 +119,9 @@ class AgentProfile:
         if not fallback:
             raise ValueError(f"agent {self.name!r} has no doc_bundle; name a document type")
         return self.resolve_bundle(registry=registry), True
+
+    def _repr_html_(self):
+        return figures_html(self)
 
 # %% ../nbs/85_profiles.ipynb #1a285fa3
 def _profile(name, title, tasks, bundle, fallback=None, ground_truth=True):

@@ -9,6 +9,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
 from .lists.matching import clean_items
+from .shown_results import figures_html
 
 # %% auto #0
 __all__ = ['TraceEntry', 'Trace', 'read_reasoning', 'merge_traces']
@@ -51,6 +52,9 @@ class Trace:
     def as_dict(self) -> dict:
         "The trace as pipelines store it."
         return {"summary": self.summary, "entries": [e.as_dict() for e in self.entries]}
+
+    def _repr_html_(self):
+        return figures_html(self)
 
 # %% ../nbs/40a_reasoning.ipynb #b5a02125
 def _key(name):

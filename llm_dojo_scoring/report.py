@@ -29,6 +29,7 @@ from .output_files import replace_whole
 from .plot_style import plain_text
 from .report_page import REPORT_CSS
 from .run_figures import figure_svg
+from .run_ranking import one_surface, scored_of, sizes, with_metric
 from .visualize import PLOT_FACTORY, build_all_plots
 
 # %% auto #0
@@ -73,6 +74,7 @@ def _percent(value):
 
 # %% ../nbs/95_report.ipynb #ef22498e
 _RUN_COLUMNS = ("DATE", "Experiment Name", "SAMPLE (n)", "MODEL", "Prompt Version", "Temperature")
+_SCORED = "Scored / total"
 
 
 def _records(frame, columns):
@@ -83,7 +85,11 @@ def _records(frame, columns):
 
 def _runs(frame, metric):
     more = (metric, f"{metric} (equiv)", "Average Confidence", f"{metric} CI (lo)", f"{metric} CI (hi)")
-    return _records(frame, (*_RUN_COLUMNS, *more))
+    told = [scored_of(row) for _, row in frame.iterrows()]
+    if any(scored is not None for scored, _ in told):
+        behind = ["" if s is None else f"{s} / {'?' if n is None else n}" for s, n in told]
+        frame = frame.assign(**{_SCORED: behind})
+    return _records(frame, (*_RUN_COLUMNS, _SCORED, *more))
 
 
 def _families(frame):
@@ -115,7 +121,10 @@ def _groups(frame, metric):
         ("Prompt versions", "prompt_version", prompt_version_summary),
         ("Models", "model", model_summary),
     ):
-        found = made(frame, metric) if column in frame else None
+        table = one_surface(with_metric(frame, metric))
+        left = len(frame) - len(table)
+        title += f" ({len(table)} runs on {int(sizes(table).max())} documents)" if left and len(table) else ""
+        found = made(table, metric) if column in frame else None
         yield title, *(_records(found, found.columns) if found is not None else ([], []))
 
 

@@ -21,6 +21,7 @@ from .run_inputs import read_predictions, row_id
 from .run_labels import Labels, read_labels, read_presence
 from .score_run import checked_field_types, scorer_record
 from .scored_run import METRICS
+from .shown_results import figures_html
 
 # %% auto #0
 __all__ = ['manifest_version', 'RescoredRow', 'Rescored', 'rescore', 'rescore_manifest', 'summarize', 'Move', 'Moves',
@@ -55,6 +56,9 @@ class RescoredRow:
     def scores(self) -> dict[str, float]:
         "Field to score, and `overall_score`."
         return {**self.row["field_scores"], "overall_score": self.row["overall_score"]}
+
+    def _repr_html_(self):
+        return figures_html(self, leave=("row",))
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,6 +98,9 @@ class Rescored:
 
     def __repr__(self):
         return f"Rescored({self.name!r}: {len(self.rows)} rows, {len(self.skipped)} skipped, overall {rounded(self.overall)})"
+
+    def _repr_html_(self):
+        return figures_html(self)
 
 # %% ../nbs/75_rescore.ipynb #c4ff6b28
 _COLUMNS = (
@@ -228,6 +235,9 @@ class Move:
         told = {"doc_id": self.doc_id, "field": self.field, "rule": self.rule}
         told |= {"before": self.before, "after": self.after, "change": rounded(self.change)}
         return {**told, "expected": self.expected, "predicted": self.predicted}
+
+    def _repr_html_(self):
+        return figures_html(self)
 
 
 @dataclass(frozen=True, slots=True)

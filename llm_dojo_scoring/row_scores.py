@@ -14,6 +14,7 @@ from .label_counts import has_truth
 from .label_rows import LabelRow, failure_kind, read_row
 from .labels import label_key, normalize_label, same_label
 from .scored_run import METRICS
+from .shown_results import figures_html
 
 # %% auto #0
 __all__ = ['RowScores', 'scores_of_row']
@@ -29,6 +30,9 @@ class RowScores:
     truth: object = None  # The label, where the row carries one
     confidence: float | None = None  # What the model said of its own answer
     cost: float | None = None  # Billed US dollars
+
+    def _repr_html_(self):
+        return figures_html(self)
 
 # %% ../nbs/50i_row_scores.ipynb #14e4eb8c
 _ANSWERED = frozenset({"overall_verified_precision", "category_presence"})  # only an answer has them

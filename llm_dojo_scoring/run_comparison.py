@@ -19,6 +19,7 @@ from .noise_floor import NoiseFloor, known_noise_floor
 from .paired_tests import holm, paired_interval, paired_p
 from .plain_tables import markdown_table
 from .resampling import DEFAULT_ALPHA, DEFAULT_N_BOOT, DEFAULT_SEED
+from .shown_results import figures_html
 
 # %% auto #0
 __all__ = ['verdict', 'bare_verdict', 'Change', 'Comparison', 'compare_runs']
@@ -107,6 +108,9 @@ class Change:
             "p_win": rounded(self.p_win),
             "verdict": self.verdict,
         }
+
+    def _repr_html_(self):
+        return figures_html(self)
 
 # %% ../nbs/50m_run_comparison.ipynb #100134ae
 def _change(score, a, b, options, floor):

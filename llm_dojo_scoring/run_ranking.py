@@ -12,7 +12,8 @@ from .core import is_null
 from .intervals import wilson_bounds
 
 # %% auto #0
-__all__ = ['score_interval', 'with_metric', 'surfaces', 'comparable_runs', 'champion', 'score_difference']
+__all__ = ['score_interval', 'with_metric', 'surfaces', 'one_surface', 'scored_of', 'comparable_runs', 'champion',
+           'score_difference']
 
 # %% ../nbs/91a_run_ranking.ipynb #d5c3d269
 _SHARES = ("accuracy", "exact match", "schema valid")
@@ -85,6 +86,29 @@ def surfaces(
     return [f"n={n}" if is_null(surface) else str(surface) for surface, n in told]
 
 
+def one_surface(
+    frame,  # A normalised table of runs
+):  # Those of the surface with the most documents, and among such the one with the most runs
+    "The runs that may be compared. Where no size is recorded, all of them."
+    table = frame.reset_index(drop=True)
+    if not len(table):
+        return table
+    table = table[sizes(table) == sizes(table).max()].reset_index(drop=True)
+    where = surfaces(table)
+    common = max(Counter(where).items(), key=lambda item: (item[1], item[0]))[0]
+    return table[[w == common for w in where]].reset_index(drop=True)
+
+
+def scored_of(
+    row,  # A run: a row of a normalised table
+) -> tuple[
+    int | None, int | None
+]:  # Documents that were scored, documents of the run; `None` where not known
+    "How many documents stand behind a run's score: what the rows say, where they were counted, else `Rows Completed`."
+    scored, n = number(row.get("n_scored", row.get("Rows Completed"))), number(row.get("n"))
+    return (None if scored is None else int(scored)), (None if n is None else int(n))
+
+
 def comparable_runs(
     frame,  # A normalised table of runs
     metric: str,  # A column of scores
@@ -96,10 +120,7 @@ def comparable_runs(
     table = with_metric(frame, metric, min_n)
     if not len(table):
         return table
-    table = table[sizes(table) == sizes(table).max()].reset_index(drop=True)
-    where = surfaces(table)
-    common = max(Counter(where).items(), key=lambda item: (item[1], item[0]))[0]
-    table = table[[w == common for w in where]].reset_index(drop=True)
+    table = one_surface(table)
     bounds = [score_interval(row, metric) for _, row in table.iterrows()]
     some = any(b is not None for b in bounds)
     values = table[metric].tolist()

@@ -15,6 +15,7 @@ from .core import ratio, rounded
 from .intervals import Interval, interval_for
 from .master_table import join_key
 from .scored_run import METRICS, ScoredRun
+from .shown_results import figures_html
 
 # %% auto #0
 __all__ = ['FieldSummary', 'RunSummary', 'RunTally', 'summarize_run']
@@ -67,6 +68,9 @@ class FieldSummary:
             "hallucination_rate": rounded(self.hallucination_rate),
             "rules": dict(self.rules),
         }
+
+    def _repr_html_(self):
+        return figures_html(self)
 
 # %% ../nbs/50a_run_summary.ipynb #83d423e4
 _TITLES = {

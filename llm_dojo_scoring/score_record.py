@@ -14,6 +14,7 @@ from datetime import datetime, timezone
 from typing import Any
 
 from .core import refuse
+from .shown_results import figures_html
 
 # %% auto #0
 __all__ = ['trace_id_for', 'span_id_for', 'plain_value', 'ScoreRecord']
@@ -171,3 +172,6 @@ class ScoreRecord:
         if missing:
             refuse("record", "a score with agent, metric and value", f"one without {', '.join(missing)}")
         return cls(**{name: record[name] for name in (*_SEVEN, *_MORE) if name in record})
+
+    def _repr_html_(self):
+        return figures_html(self, leave=("metadata",))

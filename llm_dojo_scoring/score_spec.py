@@ -12,6 +12,7 @@ from enum import IntEnum
 from typing import Any
 
 from .core import is_null, refuse
+from .shown_results import figures_html
 
 # %% auto #0
 __all__ = ['MetricTier', 'read_tier', 'FixedDict', 'MetricDef']
@@ -159,6 +160,9 @@ class MetricDef:
         if "applicable_agents" in given:
             given["applicable_agents"] = list(self.applicable_agents)
         return given
+
+    def _repr_html_(self):
+        return figures_html(self)
 
 
 class _Scorer:

@@ -18,6 +18,7 @@ from typing import Protocol, runtime_checkable
 from .jsonl_log import Damaged, append_records, damage_text, scan_log
 from .outbox import Delivery, Outbox, Outcome, Stopped, Waiting, deliver
 from .score_record import ScoreRecord
+from .shown_results import figures_html
 
 # %% auto #0
 __all__ = ['MANIFEST_ENV', 'DEFAULT_MANIFEST', 'ScoreSink', 'LocalManifestSink', 'Verified', 'ServerSink']
@@ -106,6 +107,9 @@ class Verified:
             f"{self.sink}: {self.equal} equal, {len(self.missing)} missing, {len(self.different)} different,"
             f" {self.not_sent} not sendable{error}"
         )
+
+    def _repr_html_(self):
+        return figures_html(self)
 
 # %% ../nbs/87c_sinks.ipynb #fdb4d8c2
 class ServerSink:

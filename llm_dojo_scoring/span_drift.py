@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from .core import is_blank
+from .shown_results import figures_html
 from .tallies import Tally
 
 # %% auto #0
@@ -49,6 +50,9 @@ class SpanDrift:
         fields = dict.fromkeys((*self.differences, *other.differences))
         both = {f: self.differences.get(f, Tally()) + other.differences.get(f, Tally()) for f in fields}
         return SpanDrift(both, self.n_docs + other.n_docs)
+
+    def _repr_html_(self):
+        return figures_html(self, leave=("differences",))
 
 # %% ../nbs/73b_span_drift.ipynb #dd8c4dd1
 def _count(value):

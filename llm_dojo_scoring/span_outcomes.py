@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from .families import Family, families
 from .fields.free_text import coverage_matrix
 from .lists.matching import clean_items
+from .shown_results import figures_html
 from .unmatched import containment_test, nearest_items
 
 # %% auto #0
@@ -51,6 +52,9 @@ class SpanOutcome:
         names += ("embedding_score", "coverage", "passage", "elsewhere")
         family = {"family": self.family.family, "how": self.family.how, "evidence": self.family.evidence}
         return {**{n: getattr(self, n) for n in names}, **family, "others": ", ".join(self.family.others)}
+
+    def _repr_html_(self):
+        return figures_html(self)
 
 # %% ../nbs/74c_span_outcomes.ipynb #0b2f9e64
 def _elsewhere(predicted, field, spans, coverage):

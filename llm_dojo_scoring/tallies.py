@@ -11,6 +11,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
 from .core import ratio, refuse
+from .shown_results import figures_html
 
 # %% auto #0
 __all__ = ['Tally']
@@ -103,3 +104,6 @@ class Tally:
                 refuse("pairs", "pairs of a finite number and a count", [value, n])
             counts[value] += n
         return cls(counts)
+
+    def _repr_html_(self):
+        return figures_html(self, leave=("counts",))

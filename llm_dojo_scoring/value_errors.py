@@ -13,6 +13,7 @@ from functools import lru_cache
 
 from .core import ratio, refuse
 from .pairs import Pair, date_pair, money_pair, term_pair
+from .shown_results import figures_html
 from .tallies import Tally
 
 # %% auto #0
@@ -89,6 +90,11 @@ class ErrorSums:
     def __add__(self, other: ErrorSums) -> ErrorSums:
         "The pairs of both."
         return ErrorSums(*(getattr(self, name) + getattr(other, name) for name in self.__slots__))
+
+    def _repr_html_(self):
+        return figures_html(
+            self, leave=("absolute", "signed", "expected", "expected_squares", "error_squares")
+        )
 
 # %% ../nbs/76_value_errors.ipynb #90702d82
 _MAKERS = {"date": date_pair, "term": term_pair, "money": money_pair}

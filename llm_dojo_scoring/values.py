@@ -12,6 +12,8 @@ from dataclasses import dataclass
 from functools import lru_cache
 from html import escape
 
+from .shown_results import figures_html
+
 # %% auto #0
 __all__ = ['Value', 'Candidates', 'plain', 'lowered']
 
@@ -36,6 +38,9 @@ class Value:
     def precision(self) -> str:
         'How much of the value the text states, such as "month"; empty where the kind knows no degrees.'
         return ""
+
+    def _repr_html_(self):
+        return figures_html(self)
 
 # %% ../nbs/14_values.ipynb #dd11c107
 _MARGIN = 90  # characters of the source drawn on either side of a span

@@ -39,7 +39,15 @@ from llm_dojo_scoring.run_plots import (
     plot_forest,
     plot_pareto,
 )
-from .run_ranking import comparable_runs, names, number, score_interval, sizes
+from llm_dojo_scoring.run_ranking import (
+    comparable_runs,
+    names,
+    number,
+    one_surface,
+    score_interval,
+    scored_of,
+    sizes,
+)
 
 # %% auto #0
 __all__ = ['PLOT_FACTORY', 'plot_metric_ci', 'plot_prompt_version', 'plot_model_comparison', 'plot_per_subtype_heatmap',
@@ -53,9 +61,30 @@ _all_ = [
 ]  # fmt: skip
 
 # %% ../nbs/94_visualize.ipynb #c72d4bc1
-def _titled(ax, title, default, note=""):
-    "A title, left above the axes, with a note."
-    ax.set_title(plain_text(title or default) + (f"   {note}" if note else ""))
+def _titled(ax, title, default):
+    "A title, left above the axes."
+    ax.set_title(plain_text(title or default))
+
+
+def _height(asked, lines):
+    "The height that was asked for, or more where the lines would touch."
+    return max(asked, 1.2 + 0.2 * lines)
+
+
+def _alike(frame):
+    "The runs that may be compared, and which they are, in words."
+    table = one_surface(frame)
+    left, n = len(frame) - len(table), int(sizes(table).max()) if len(table) else 0
+    said = f"{len(table)} run{'s' * (len(table) != 1)}" + (f" on {n} documents" if n else "")
+    return table, said + (f", {left} on others left out" if left else "")
+
+
+def _behind(row):
+    "How many documents stand behind a score."
+    scored, n = scored_of(row)
+    if n is None:
+        return ""
+    return f",  n = {n}" if scored in (None, n) else f",  {scored} of {n} scored"
 
 
 def _from(ax, low, metric):
@@ -73,15 +102,17 @@ def plot_metric_ci(
 ):  # A matplotlib figure
     """Score of each run with its 95 % interval, the best on top and dark, numbers at the right.
 
-    An interval that does not hold its score is drawn as far as it goes. Raises `ValueError` without the column or a score."""
+    Runs of one size stand together, the largest first: a score over five documents is no match for one over five hundred.
+    With many runs the picture is higher than asked for. An interval that does not hold its score is drawn as far as it goes. Raises `ValueError` without the column or a score."""
     table = require_metric(frame, metric)
     if not len(table):
         raise ValueError(f"no run has a score in {metric!r}")
-    order = sorted(range(len(table)), key=lambda i: (-table[metric].iloc[i], names(table).iloc[i]))
+    size, score, name = sizes(table).tolist(), table[metric].tolist(), names(table).tolist()
+    order = sorted(range(len(table)), key=lambda i: (-size[i], -score[i], name[i]))
     rows = [table.iloc[i] for i in order]
     bounds = [score_interval(row, metric) or (row[metric], row[metric]) for row in rows]
     with plot_style():
-        figure, ax = new_figure(*figsize)
+        figure, ax = new_figure(figsize[0], _height(figsize[1], len(rows)))
         low, high = _limits(
             [v for row, b in zip(rows, bounds, strict=True) for v in (row[metric], *b)],
             low=min(0.0, table[metric].min()),
@@ -92,23 +123,26 @@ def plot_metric_ci(
             ax.barh(y, value - low, left=low, height=0.55, color=colour, alpha=0.9 if y == 0 else 0.6)
             error = [[max(value - lo, 0.0)], [max(hi - value, 0.0)]]
             ax.errorbar(value, y, xerr=error, color=GREY if y == 0 else BLUE, lw=1.4, capsize=2.5)
-            n = number(row.get("n"))
-            said = f"{value:.4f}" + ("" if n is None else f",  n = {int(n)}")
+            if y and size[order[y]] != size[order[y - 1]]:
+                ax.axhline(y - 0.5, color=GREY, lw=0.8)
+            said = f"{value:.4f}{_behind(row)}"
             ax.text(1.01, y, said, transform=ax.get_yaxis_transform(), va="center", fontsize=8)
-        ax.set_yticks(range(len(rows)), short_names([names(table).iloc[i] for i in order], 60))
+        ax.set_yticks(range(len(rows)), short_names([name[i] for i in order], 60))
         ax.set(xlim=(low, high), ylim=(len(rows) - 0.4, -0.6))
         _from(ax, low, metric)
-        _titled(ax, title, f"{metric}: {len(rows)} runs, with 95% intervals")
+        mixed = "; a line parts sample sizes" if len(set(size)) > 1 else ""
+        _titled(ax, title, f"{metric}: {len(rows)} runs, with 95% intervals{mixed}")
     return figure
 
 # %% ../nbs/94_visualize.ipynb #39b4f558
 def _plot_groups(frame, group, metric, figsize, title, word):
     "Mean of each group as a dark dot on a line from its worst to its best run."
-    found = per_group_summary(frame, group, metric)
+    table, alike = _alike(require_metric(frame, metric))
+    found = per_group_summary(table, group, metric)
     if not len(found):
         raise ValueError(f"no run has a score in {metric!r}")
     with plot_style():
-        figure, ax = new_figure(*figsize)
+        figure, ax = new_figure(figsize[0], _height(figsize[1], len(found)))
         low, high = _limits(
             [*found["best"], *found["worst"]],
             low=min(0.0, found["worst"].min()),
@@ -129,7 +163,7 @@ def _plot_groups(frame, group, metric, figsize, title, word):
         ax.set_yticks(range(len(found)), short_names(found[group]))
         ax.set(xlim=(low, high), ylim=(len(found) - 0.4, -0.6))
         _from(ax, low, f"mean {metric}")
-        _titled(ax, title, f"{metric} by {word}: mean, and worst to best run")
+        _titled(ax, title, f"{metric} by {word}: mean, and worst to best; {alike}")
     return figure
 
 # %% ../nbs/94_visualize.ipynb #ed62b357
@@ -139,7 +173,9 @@ def plot_prompt_version(
     figsize: tuple[float, float] = (10, 5),  # Width and height in inches
     title: str | None = None,  # Title; `None` names the metric
 ):  # A matplotlib figure
-    "Mean of each prompt version with a line from worst to best. Raises `ValueError` when there is nothing to draw."
+    """Mean of each prompt version with a line from worst to best, over the runs on one surface.
+
+    Raises `ValueError` when there is nothing to draw."""
     return _plot_groups(frame, "prompt_version", metric, figsize, title, "prompt version")
 
 
@@ -149,13 +185,15 @@ def plot_model_comparison(
     figsize: tuple[float, float] = (9, 5),  # Width and height in inches
     title: str | None = None,  # Title; `None` names the metric
 ):  # A matplotlib figure
-    "Mean of each model with a line from worst to best. Raises `ValueError` when there is nothing to draw."
+    """Mean of each model with a line from worst to best, over the runs on one surface.
+
+    Raises `ValueError` when there is nothing to draw."""
     return _plot_groups(frame, "model", metric, figsize, title, "model")
 
 # %% ../nbs/94_visualize.ipynb #4d607b9a
 def plot_per_subtype_heatmap(
     frame,  # A normalised table of runs
-    runs: list[str] | None = None,  # Names of the runs to show; `None`: all
+    runs: list[str] | None = None,  # Names of the runs to show; `None`: those on the largest surface
     figsize: tuple[float, float] | None = None,  # Width and height; `None`: 13 by what the rows need
     title: str | None = None,  # Title
 ):  # A matplotlib figure
@@ -168,22 +206,26 @@ def plot_per_subtype_heatmap(
     if not columns:
         raise ValueError("no `Accuracy: ...` columns: the table has no accuracy by family")
     table = frame.reset_index(drop=True)
-    if runs is not None:
-        table = table[names(table).isin(list(runs))]
+    if runs is None:
+        told = table[columns].notna().any(axis=1)
+        table, alike = _alike(table[told])
+    else:
+        table, alike = table[names(table).isin(list(runs))], ""
     cells = table[columns].apply(pd.to_numeric, errors="coerce").astype(float).dropna(axis=1, how="all")
     if cells.empty:
         raise ValueError("no run with an accuracy by family")
     cells = cells[cells.mean().sort_values(kind="stable").index]
     with plot_style():
-        figure, ax = new_figure(*(figsize or (13, max(4, 0.4 * cells.shape[1]))))
+        many = len(cells) > 14
+        size = figsize or (max(13, 2.5 + 0.42 * len(cells)), max(4, 0.4 * cells.shape[1]) + 1.5 * many)
+        figure, ax = new_figure(*size)
         cmap, norm = _shades(None)
         draw_cells(ax, cells.T.to_numpy().tolist(), lambda v: f"{v:.2f}", cmap, norm)
-        ax.set_xticks(
-            range(len(cells)), short_names(names(table), 40), rotation=25, ha="left", rotation_mode="anchor"
-        )
+        slant = {"rotation": 60 if many else 25, "ha": "left", "rotation_mode": "anchor"}
+        ax.set_xticks(range(len(cells)), short_names(names(table), 40), **slant)
         ax.xaxis.tick_top()
         ax.set_yticks(range(cells.shape[1]), short_names([c.removeprefix("Accuracy: ") for c in cells]))
-        _titled(ax, title, "Accuracy by family, the hardest on top")
+        _titled(ax, title, "Accuracy by family, the hardest on top" + (f"; {alike}" if alike else ""))
     return figure
 
 # %% ../nbs/94_visualize.ipynb #46415814
@@ -197,7 +239,7 @@ def plot_failure_modes(
 ):  # A matplotlib figure
     """Failures of each run, stacked by mode; a mode has one colour in every picture. Counts stand in the bars.
 
-    Raises `ValueError` without `Failures: ...` columns."""
+    Counts are compared on one surface only. Raises `ValueError` without `Failures: ...` columns."""
     import pandas as pd
 
     columns = [c for c in FAILURE_COLUMNS if c in frame.columns]
@@ -207,11 +249,12 @@ def plot_failure_modes(
     told = counts.notna().any(axis=1).to_numpy()
     if not told.any():
         raise ValueError("no run has counted its failures")
-    counts, labels = counts[told].fillna(0.0).to_numpy(), short_names(names(frame)[told], 60)
+    table, alike = _alike(frame[told].assign(**counts[told].fillna(0.0)))
+    counts, labels = table[columns].to_numpy(), short_names(names(table), 60)
     order = sorted(range(len(counts)), key=lambda i: (counts[i].sum(), labels[i]))
     widest = max(counts.sum(axis=1).max(), 1)
     with plot_style():
-        figure, ax = new_figure(*figsize)
+        figure, ax = new_figure(figsize[0], _height(figsize[1], len(order)))
         for y, i in enumerate(order):
             left = 0.0
             for column, n in zip(columns, counts[i], strict=True):
@@ -221,7 +264,7 @@ def plot_failure_modes(
                 left += n
         ax.set_yticks(range(len(order)), [labels[i] for i in order])
         ax.set(xlabel="failures", xlim=(0, widest * 1.02), ylim=(len(order) - 0.4, -0.6))
-        _titled(ax, title, "Failures by mode, the fewest on top")
+        _titled(ax, title, f"Failures by mode, the fewest on top; {alike}")
         handles = [
             ax.barh(0, 0, color=_MODE_LOOKS[c], label=c.removeprefix("Failures: ").replace("_", " "))
             for c in columns
@@ -236,7 +279,7 @@ def plot_confidence_scatter(
     figsize: tuple[float, float] = (8, 6),  # Width and height in inches
     title: str | None = None,  # Title
 ):  # A matplotlib figure
-    """Score of each run against its mean stated confidence, with the line on which both are equal.
+    """Score of each run against its mean stated confidence, with the line on which both are equal; one surface only.
 
     The run furthest from the line is named. Raises `ValueError` without `Average Confidence`."""
     import pandas as pd
@@ -245,14 +288,14 @@ def plot_confidence_scatter(
     if "Average Confidence" not in table:
         raise ValueError("no column 'Average Confidence'")
     table["stated"] = pd.to_numeric(table["Average Confidence"], errors="coerce").astype(float)
-    table = table[table["stated"].notna()].reset_index(drop=True)
+    table, alike = _alike(table[table["stated"].notna()])
     if not len(table):
         raise ValueError("no run has a stated confidence and a score")
     with plot_style():
         figure, ax = new_figure(*figsize)
         low, high = _limits([*table["stated"], *table[metric]])
         ax.plot([low, high], [low, high], color=GREY, lw=1, ls="--", label="as right as stated")
-        ax.plot(table["stated"], table[metric], "o", color=SKY, mec=BLUE, ms=6, label="a run")
+        ax.plot(table["stated"], table[metric], "o", color=SKY, mec=BLUE, ms=6, label="a run", clip_on=False)
         far = (table[metric] - table["stated"]).abs().idxmax()
         x, y = table.loc[far, ["stated", metric]]
         side = "right" if x > (low + high) / 2 else "left"
@@ -268,7 +311,7 @@ def plot_confidence_scatter(
             xlim=(low, high), ylim=(low, high), xlabel="average stated confidence", ylabel=plain_text(metric)
         )
         ax.grid()
-        _titled(ax, title, f"{metric} against stated confidence, {len(table)} runs")
+        _titled(ax, title, f"{metric} against stated confidence, {alike}")
         figure.legend(loc="outside lower left", ncols=2)
     return figure
 

@@ -19,6 +19,7 @@ from ..document import Document
 from ..embedding import rescue_matrix
 from .spans import disaggregate_clause_spans
 from ..lists.matching import clean_items
+from ..shown_results import figures_html
 from ..text import as_text, content_tokens, tokens
 
 # %% auto #0
@@ -140,6 +141,9 @@ class CategoryPresence:
         detail = {"expected": True, "matched": self.matched, "field": self.field, "answer": self.answer}
         detail["predicted_items"] = self.predicted_items
         return {**detail, "unscorable": True} if self.unscorable else detail
+
+    def _repr_html_(self):
+        return figures_html(self)
 
 # %% ../../nbs/38_factuality.presence.ipynb #cb6169cd
 def _by_words(answers, routed, texts, least):
