@@ -16,8 +16,9 @@ from typing import Any
 import numpy as np
 
 from .bootstrap import bootstrap_ci
-from .core import finite, mean_or_none, rounded
+from .core import finite, is_blank, mean_or_none, refuse, rounded
 from .cost import tokens_summary
+from .credentials import redact
 from .emitter import Emitter
 from .experiment import append_experiment, git_snapshot, utc_now
 from .labels import is_failed
@@ -83,6 +84,17 @@ def _kept(result, seconds):
     }
 
 
+def _refuse_bad_call(model, rows, scorers, run_id):
+    "A caller's mistake is told before anything is called or written."
+    if not callable(model):
+        refuse("model", "a function of a row's `input`", model)
+    if not isinstance(scorers, Mapping) or not all(map(callable, scorers.values())):
+        refuse("scorers", "a mapping of registered scores to functions of (answer, expected)", scorers)
+    if is_blank(run_id):
+        refuse("run_id", "a name for the run", run_id)
+    validate_dataset(rows)
+
+
 def _call_missing(model, rows, store, workers, stats, retries, sleep):
     "Call the model for every row that is not done; each is on disk before the next one is asked for."
     starts = {}
@@ -108,7 +120,16 @@ def _row_scores(row, scorers):
     "Metric to score; a failed row is a miss, a scorer's `None` is undefined."
     if row["status"] != "completed":
         return {name: 0.0 for name in scorers}
-    return {name: scorer(row["output"], row["expected"]) for name, scorer in scorers.items()}
+    found = {}
+    for name, scorer in scorers.items():
+        try:
+            found[name] = scorer(row["output"], row["expected"])
+        except Exception as e:
+            said = (
+                f"the scorer of {name!r} failed on {row['filename']!r}: {type(e).__name__}: {redact(e, 300)}"
+            )
+            raise RuntimeError(f"{said}; the answers are kept, so mend it and start the run again") from e
+    return found
 
 
 def _headlines(rows, scorers):
@@ -164,8 +185,8 @@ def evaluate_model(
 
     Rows that failed are called again then. Raises `ValueError` for rows that cannot be scored and for a run of that
     name over other rows, `KeyError` for an unregistered score, before anything is called."""
-    rows = [dict(r) for r in rows]
-    validate_dataset(rows)
+    rows = list(rows)
+    _refuse_bad_call(model, rows, scorers, run_id)
     place = Path(folder) / _folder_name(run_id)
     emitter = Emitter([LocalManifestSink(f"{place}.scores.jsonl"), *sinks])
     for name in scorers:

@@ -83,7 +83,12 @@ def run_local_eval(
     What `on_result` raises is raised: it is where a run writes its rows down."""
     if max_concurrency < 1:
         refuse("max_concurrency", "at least 1", max_concurrency)
+    if not callable(task):
+        refuse("task", "a function of a row's `input`", task)
     rows = list(rows)
+    for i, row in enumerate(rows):
+        if not isinstance(row, Mapping):
+            refuse("rows", "mappings with `input`, `expected` and `filename`", f"{row!r} in row {i}")
 
     def one(row):
         found = LocalEvalResult(row.get("input"), None, None, row.get("expected"), row.get("filename"))

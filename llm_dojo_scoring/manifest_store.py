@@ -49,9 +49,13 @@ def validate_dataset(
     if not rows:
         raise ValueError("the dataset is empty: expected at least one row with `filename` and `expected`")
     for i, row in enumerate(rows):
+        if not isinstance(row, Mapping):
+            raise ValueError(
+                f"row {i}: expected a mapping with `filename`, `input` and `expected`, got {row!r}"
+            )
         name = row.get("filename")
-        if is_blank(name):
-            raise ValueError(f"row {i}: expected a `filename`, got {name!r}")
+        if is_blank(name) or not isinstance(name, (str, int)):
+            raise ValueError(f"row {i}: expected a `filename` that is a text, got {name!r}")
         if name in seen:
             raise ValueError(f"row {i}: duplicate filename {name!r}; name each document once")
         seen.add(name)
@@ -60,6 +64,11 @@ def validate_dataset(
             raise ValueError(f"row {i} ({name}): invalid expected {row.get('expected')!r}; known: {labels}")
 
 # %% ../nbs/88c_manifest_store.ipynb #fa82a12d
+def _short(value):
+    shown = repr(value)
+    return shown if len(shown) <= 40 else shown[:16] + "…"
+
+# %% ../nbs/88c_manifest_store.ipynb #7041711d
 class ManifestStore:
     """The rows of one run in a file of JSON lines. The first line says which run; the last row of a file name counts.
 
@@ -76,25 +85,30 @@ class ManifestStore:
     def initialize(self) -> ManifestStore:
         "Begin the file, or read what an earlier start left. Raises `ValueError` when it is another run's."
         header = {"type": "header", "metadata": self.metadata}
-        found = read_log(self.path).records if self.path.exists() else []
+        found = self._checked()
         with self._lock:
-            self._rows = {}
             if not found:
                 append_records(self.path, [header])
-                return self
-            first, same = found[0], orjson.loads(json_line(self.metadata))
-            if first.get("type") != "header":
-                raise ValueError(f"{self.path}:1: expected a header line; this file is no run's manifest")
-            theirs = first.get("metadata") or {}
-            if theirs != same:
-                other = sorted(k for k in {*theirs, *same} if theirs.get(k) != same.get(k))
-                raise ValueError(
-                    f"{self.path}: it is of another run, differing in {', '.join(other)}; name another file"
-                )
-            for row in found[1:]:
-                if row.get("type") != "header" and row.get("filename") is not None:
-                    self._rows[row["filename"]] = row
+            rows = [r for r in found if r.get("type") != "header" and r.get("filename") is not None]
+            self._rows = {r["filename"]: r for r in rows}
         return self
+
+    def _checked(self):
+        "The records of the file; empty where it is new, or was cut off in its first line."
+        if not self.path.exists():
+            return []
+        read = read_log(self.path)
+        foreign = not read.records and any(d.why != "cut off" or d.start[:1] != "{" for d in read.damaged)
+        if foreign or (read.records and read.records[0].get("type") != "header"):
+            raise ValueError(f"{self.path}:1: expected a header line; this file is no run's manifest")
+        theirs, same = None, orjson.loads(json_line(self.metadata))
+        if read.records and (theirs := read.records[0].get("metadata") or {}) != same:
+            other = sorted(k for k in {*theirs, *same} if theirs.get(k) != same.get(k))
+            pairs = ", ".join(f"{k} ({_short(theirs.get(k))}, here {_short(same.get(k))})" for k in other)
+            raise ValueError(
+                f"{self.path}: it is of another run, differing in {pairs}; give this run another name"
+            )
+        return read.records
 
     def get_completed(self, filename: str) -> dict | None:
         "The row of a document that is done; `None` for one that is not, or that failed."

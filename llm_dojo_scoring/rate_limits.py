@@ -27,6 +27,8 @@ def resolve_concurrency(
 ) -> int:  # Workers, at least 1
     "Workers of a run. A request wins, but is at least 1. Never falls as rows are added."
     if requested is not None:
+        if not isinstance(requested, (int, float)) or requested != int(requested):
+            refuse("requested", "a whole number of workers", requested)
         return max(1, int(requested))
     if rows_per_worker < 1:
         refuse("rows_per_worker", "at least 1", rows_per_worker)

@@ -9,6 +9,7 @@ import hashlib
 import os
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from difflib import get_close_matches
 from pathlib import Path
 
 from .core import refuse
@@ -104,7 +105,9 @@ class Registry:
         try:
             return self.metrics[name]
         except (KeyError, TypeError):
-            raise KeyError(f"unknown score {name!r}; known: {', '.join(self.names())}") from None
+            near = get_close_matches(str(name), self.names(), 3)
+            guess = f"; did you mean {' or '.join(near)}?" if near else ";"
+            raise KeyError(f"unknown score {name!r}{guess} known: {', '.join(self.names())}") from None
 
     def names(self) -> list[str]:  # All names, sorted
         "The names of all scores."

@@ -140,6 +140,47 @@ def test_a_killed_run_is_taken_up_where_it_stopped(tmp_path):
     assert read_scorecard(folder / "killed.scores.jsonl", "sorter")["accuracy"] == 0.75
 
 
+def test_an_interrupted_run_keeps_its_answers_and_is_finished_by_the_next_start(tmp_path):
+    stop = [True]
+
+    def model(given):
+        if stop and given["n"] == 5:
+            raise KeyboardInterrupt
+        return "license"
+
+    plug = dict(run_id="r", folder=tmp_path, max_concurrency=1)
+    with pytest.raises(KeyboardInterrupt):
+        evaluate_model(model, rows(12), {"accuracy": exact_match}, **plug)
+    assert not (tmp_path / "experiment_log.jsonl").exists()
+    stop.clear()
+    run = evaluate_model(model, rows(12), {"accuracy": exact_match}, **plug)
+    assert run.called < 12 - 4 and run.scores == {"accuracy": 1.0}
+
+
+def test_a_mistake_of_the_caller_is_told_before_anything_is_called_or_written(tmp_path):
+    def never(given):
+        pytest.fail("called")
+
+    good = {"accuracy": exact_match}
+    for model, docs, scorers, said in (
+        ("gpt-5", rows(2), good, "`model` must be a function"),
+        (never, ["a.txt"], good, "row 0: expected a mapping"),
+        (never, [{"filename": ("a",), "expected": "x"}], good, "that is a text"),
+        (never, rows(2), {"acuracy": exact_match}, "did you mean accuracy"),
+        (never, rows(2), [exact_match], "`scorers` must be"),
+    ):
+        with pytest.raises((ValueError, KeyError), match=said):
+            evaluate_model(model, docs, scorers, run_id="r", folder=tmp_path)
+    with pytest.raises(ValueError, match="`run_id` must be"):
+        evaluate_model(never, rows(2), good, run_id=" ", folder=tmp_path)
+    assert list(tmp_path.iterdir()) == []
+    notes = tmp_path / "r.jsonl"
+    notes.write_text("somebody's notes\n")
+    with pytest.raises(ValueError, match="no run's manifest"):
+        evaluate_model(never, rows(2), good, run_id="r", folder=tmp_path)
+    assert notes.read_text() == "somebody's notes\n"
+
+
 def test_failed_rows_are_misses_and_servers_get_every_score(tmp_path):
     def model(given):
         if given["n"] == 1:
