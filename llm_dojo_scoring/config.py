@@ -157,6 +157,7 @@ class FieldScoringSettings:
     )
     verification_enabled: bool = True
     verification_token_coverage: _Share = 0.7
+    critical_cap: _Share | None = None
 
     @field_validator("ambiguous_band")
     @classmethod

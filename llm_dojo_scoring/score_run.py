@@ -72,6 +72,8 @@ def settings_hash(
 ) -> str:  # 12 hexadecimal digits
     "A short name for the thresholds of the field scorers: equal settings have equal names, on any machine."
     values = dataclasses.asdict((of or get_settings()).field_scoring)
+    if values["critical_cap"] is None:  # off: the name is that of settings without it
+        del values["critical_cap"]
     plain = {k: sorted(v) if isinstance(v, (set, frozenset)) else v for k, v in values.items()}
     return hashlib.sha256(orjson.dumps(plain, option=orjson.OPT_SORT_KEYS)).hexdigest()[:12]
 

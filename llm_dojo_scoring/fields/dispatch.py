@@ -8,7 +8,9 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 
+from ..config import get_settings
 from ..core import Verdict, refuse
+from .critical import guarded_score
 from .date_rules import decide_date, score_date_field
 from llm_dojo_scoring.fields.free_text import (
     decide_containment,
@@ -85,6 +87,28 @@ def _answer(predicted):
     return predicted
 
 # %% ../../nbs/33_fields.dispatch.ipynb #433612c7
+_CLAUSES = ("free_text", "containment")
+
+
+def _decider(field_type):
+    "The rule of a type; a clause's score is held down where the setting `critical_cap` asks for it."
+    decide = _DECIDERS.get(field_type, decide_name)
+    cap = get_settings().field_scoring.critical_cap if field_type in _CLAUSES else None
+    if cap is None:
+        return decide
+
+    def capped(predicted, expected, embedding):
+        verdict = decide(predicted, expected, embedding)
+        score, flags = guarded_score(verdict.score, predicted, expected, cap=cap)
+        if score == verdict.score:
+            return verdict
+        kinds = ", ".join(dict.fromkeys(f.kind for f in flags))
+        note = f"held to {cap}: {kinds} may turn the clause around"
+        return verdict._replace(score=score, note="; ".join(filter(None, [verdict.note, note])))
+
+    return capped
+
+# %% ../../nbs/33_fields.dispatch.ipynb #292249b6
 def decide_field(
     field_type: str,  # Type of a single value, such as "date"
     predicted: object,  # What the model returned
@@ -98,7 +122,7 @@ def decide_field(
     raises `ValueError`."""
     if not isinstance(field_type, str) or is_entity_list(field_type):
         refuse("field_type", f"the type of a single value, such as {', '.join(FIELD_SCORERS)}", field_type)
-    decide = _DECIDERS.get(field_type, decide_name)
+    decide = _decider(field_type)
     predicted = _answer(predicted)
     if _is_several(expected):
         answers = sorted(clean_items(expected)) or [None]

@@ -14,6 +14,7 @@ from html import escape
 import numpy as np
 
 from ..config import get_settings
+from ..fields.critical import guarded_score
 from ..fields.date_rules import score_date_field
 from ..fields.dates import parse_date
 from ..fields.free_text import coverage_matrix, free_text_similarities, score_containment_field
@@ -76,13 +77,24 @@ def _similarities(element_type, items, labels, embedding):
     "Similarity of each item to each label, in [0, 1]; items and labels without repeats."
     if element_type in _PAIR_SCORERS:
         score = _PAIR_SCORERS[element_type]
-        return np.array([[score(item, label, embedding) for label in labels] for item in items], dtype=float)
+        pairs = np.array([[score(item, label, embedding) for label in labels] for item in items], dtype=float)
+        return _held(pairs, items, labels) if element_type == "containment" else pairs
     if element_type != "free_text":
         return np.asarray(name_similarities(items, labels, embedding), dtype=float)
     enough = get_settings().field_scoring.verification_token_coverage
     similar = np.asarray(free_text_similarities(items, labels, embedding), dtype=float)
     covered = coverage_matrix(items, labels)
-    return np.where(covered >= enough, np.maximum(similar, covered), similar)
+    return _held(np.where(covered >= enough, np.maximum(similar, covered), similar), items, labels)
+
+
+def _held(similarity, items, labels):
+    "The similarities, held to `critical_cap` where it is set and something may turn a clause around."
+    limits = get_settings().field_scoring
+    cap = limits.critical_cap
+    if cap is not None:
+        for i, j in np.argwhere(similarity >= max(cap, limits.bipartite_match_threshold)):
+            similarity[i, j] = guarded_score(float(similarity[i, j]), items[i], labels[j], cap=cap)[0]
+    return similarity
 
 # %% ../../nbs/32_lists.score.ipynb #f0853b04
 @dataclass(frozen=True)
