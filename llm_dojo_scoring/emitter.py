@@ -9,6 +9,7 @@ import logging
 import os
 from collections import Counter
 from collections.abc import Iterable, Mapping
+from functools import lru_cache
 from typing import Any
 
 import orjson
@@ -51,6 +52,8 @@ def _data_type(metric, value):
     "The data type for servers; `None` leaves it to the value."
     config = SCORE_CONFIGS.get(metric.name)
     wanted = config.data_type if config else _BY_UNITS.get(metric.units)
+    if wanted is None:
+        return None
     if wanted == "TEXT" and isinstance(value, str):
         return "TEXT"
     if wanted == "BOOLEAN" and not isinstance(value, str) and value in (0, 1):
@@ -140,7 +143,7 @@ class Emitter:
         self.sinks = sorted(chosen, key=lambda sink: not isinstance(sink, LocalManifestSink))
         self.records: list[ScoreRecord] = []
         self.failures: Counter = Counter()  # Sink's class to the number of scores that it did not take
-        self._cards = _Cards()
+        self._cards, self._uncounted = _Cards(), []
         manifest = self.manifest
         for sink in self.sinks:
             if manifest is not None and isinstance(sink, ServerSink):
@@ -165,27 +168,23 @@ class Emitter:
         return metric
 
     def _record(self, agent_name, doc_id, metric_name, value, metadata=None, run_id=None):
-        metric = self.registry.get(metric_name)
-        plain, about = plain_value(value), dict(metadata or {})
-        return ScoreRecord(
+        plain = plain_value(value)
+        kind = _data_type(self.registry.get(metric_name), plain)
+        about = dict(metadata) if metadata else {}
+        return ScoreRecord.of_plain(
             agent_name,
             metric_name,
             plain,
             None if doc_id is None else str(doc_id),
             None if run_id is None else str(run_id),
             about,
-            data_type=about.get("data_type") or _data_type(metric, plain),
-            label=about.get("label"),
+            (about.get("data_type") or kind) if about else kind,
+            about.get("label") if about else None,
         )
 
-    def _keep(self, record):
-        self.records.append(record)
-        name = _name_of(record.record_id, record.doc_id, record.run_id)
-        self._cards.add(record.agent, record.run_id, record.metric, name, record.value)
-
     def _emit(self, records):
-        for record in records:
-            self._keep(record)
+        self.records.extend(records)
+        self._uncounted.extend(records)  # until somebody asks for a scorecard
         grave = None
         for sink in self.sinks:
             error = _hand_out(sink, records, self.failures)
@@ -246,6 +245,10 @@ class Emitter:
         min_tier: int | str = MetricTier.LOG,  # The deepest tier that is kept
     ) -> dict[str, Any]:  # Score to value, by tier and name; scores that were not emitted are absent
         "An agent's scores, each added up by its own rule: those that apply to it, and those that its bundles name."
+        for r in self._uncounted:
+            name = _name_of(r.record_id, r.doc_id, r.run_id)
+            self._cards.add(r.agent, r.run_id, r.metric, name, r.value)
+        self._uncounted.clear()
         return _card(self._cards, agent_name, run_id, min_tier, self.registry)
 
     def compare_headlines(
@@ -267,6 +270,43 @@ class Emitter:
 
 # %% ../nbs/88_emitter.ipynb #f839cb69
 _NUMBERS = (float, int, bool)
+_AT_ONCE = 1 << 16  # bytes of lines that are read together
+
+
+@lru_cache(maxsize=1)
+def _line_decoder():
+    "Reads of a manifest's lines what totals need, and skips the rest."
+    import msgspec
+
+    value = float | bool | str | None | list | dict
+    line = msgspec.defstruct(
+        "Line", [("agent", str), ("metric", str), ("value", value), ("run_id", str | None, None)]
+    )
+    return msgspec.json.Decoder(line), msgspec.DecodeError
+
+
+def _read_lines(lines):
+    "The scores of lines: of all at once, or one by one where a line is no usual score."
+    decoder, error = _line_decoder()
+    whole = b"".join(lines)
+    try:
+        scores = decoder.decode_lines(whole.decode())
+        if len(scores) == len(lines) == whole.count(b"\n{") + 1:
+            return scores
+    except (error, UnicodeDecodeError):
+        pass
+    return [score for line in lines if (score := _read_line(line, decoder.type))]
+
+
+def _read_line(line, make):
+    "The score of a line, `None` for what is no whole score."
+    try:
+        score = orjson.loads(line)
+        made = make(score["agent"], score["metric"], score["value"], score.get("run_id"))
+        hash((made.agent, made.metric, made.run_id))
+    except (orjson.JSONDecodeError, KeyError, TypeError, AttributeError):
+        return None
+    return made
 
 # %% ../nbs/88_emitter.ipynb #62186010
 def read_scorecard(
@@ -295,19 +335,15 @@ def manifest_totals(
     "Counts and sums of a manifest of any size, in memory that does not grow with it. Scores given anew count each time."
     found: dict[tuple, list] = {}
     with open(manifest, "rb") as file:
-        for line in file:
-            try:
-                score = orjson.loads(line)
-                key = (score["agent"], score["metric"], score.get("run_id"))
-                value = score["value"]
-            except (orjson.JSONDecodeError, KeyError, TypeError, AttributeError):
-                continue  # no whole score
-            if value.__class__ in _NUMBERS:
-                total = found.get(key)
-                if total is None:
-                    total = found[key] = [0, 0.0]
-                total[0] += 1
-                total[1] += value
+        while lines := file.readlines(_AT_ONCE):
+            for score in _read_lines(lines):
+                if score.value.__class__ in _NUMBERS:
+                    key = score.agent, score.metric, score.run_id
+                    total = found.get(key)
+                    if total is None:
+                        total = found[key] = [0, 0.0]
+                    total[0] += 1
+                    total[1] += score.value
     return {key: (n, s) for key, (n, s) in found.items()}
 
 # %% ../nbs/88_emitter.ipynb #70c932fc

@@ -61,7 +61,7 @@ class LocalManifestSink:
 
     def emit_many(self, records: Iterable[ScoreRecord]) -> None:
         "Append scores in one write: all, or none with an error."
-        if lines := [r.as_line() for r in records]:
+        if lines := [vars(r) for r in records]:  # as `as_line`, without a copy
             append_records(self.path, lines, fsync=False)
 
     def flush(self) -> None:
