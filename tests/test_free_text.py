@@ -19,7 +19,7 @@ from llm_dojo_scoring.fields.free_text import (
     score_free_text_field,
 )
 from llm_dojo_scoring.fields.ids import normalize_id, score_id_field
-from llm_dojo_scoring.text import token_coverage
+from llm_dojo_scoring.text import as_text, token_coverage
 
 WORDS = "the of seller buyer shall not pay fee Virginia West New Mexico York — 中国 § 30 thirty-day".split()
 texts = st.lists(st.sampled_from(WORDS), max_size=9).map(" ".join)
@@ -42,6 +42,7 @@ def test_matrices_are_the_pair_scorers(items, labels):
 @settings(max_examples=60, deadline=None)
 def test_common_and_rare_words_count_alike(items, labels):
     with pytest.MonkeyPatch.context() as patch:  # the matrix product, for lists of any size
+        patch.setattr(free_text, "_FEW", 0)
         patch.setattr(free_text, "_DENSE", 0)
         free_text._overlaps.cache_clear()
         f1, covered = free_text_similarities(items, labels), coverage_matrix(items, labels)
@@ -49,6 +50,18 @@ def test_common_and_rare_words_count_alike(items, labels):
     for (i, a), (j, b) in itertools.product(enumerate(items[:10]), enumerate(labels)):
         assert f1[i, j] == score_free_text_field(a, b)
         assert covered[i, j] == token_coverage(b, a)
+
+
+@given(st.lists(anything, min_size=1, max_size=8), st.lists(anything, min_size=1, max_size=8))
+@settings(max_examples=200, deadline=None)
+def test_short_and_long_lists_are_compared_alike(items, labels):
+    items, labels = (tuple(map(as_text, side)) for side in (items, labels))
+    short = free_text._overlaps.__wrapped__(items, labels)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(free_text, "_FEW", 0)
+        long = free_text._overlaps.__wrapped__(items, labels)
+    assert [table.tolist() for table in short] == [table.tolist() for table in long]
+    assert len(short) == 5
 
 
 @given(anything, anything)

@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Sequence
 from functools import lru_cache
 from itertools import chain
@@ -129,6 +130,33 @@ def score_containment_field(
     return _coverage(p, e)[0] if verdict is None else verdict.score
 
 # %% ../../nbs/26_fields.free_text.ipynb #3afe0ffb
+_FEW = 200  # pairs of texts that are compared set by set
+_KEPT_CHARACTERS = 20_000  # the sets of longer texts are not kept
+
+
+def _sets(text):
+    "The distinct words of a text; each further mention of one as (word, which); and how many words it has."
+    words = tokens(text)
+    distinct = frozenset(words)
+    further = Counter(words).items() if len(distinct) < len(words) else ()
+    return distinct, frozenset([(word, k) for word, n in further for k in range(1, n)]), len(words)
+
+
+_sets_kept = lru_cache(maxsize=4_096)(_sets)
+
+
+def _overlaps_of_few(items, labels):
+    "`_overlaps` of short lists."
+    sets = [
+        [_sets_kept(t) if len(t) <= _KEPT_CHARACTERS else _sets(t) for t in side] for side in (items, labels)
+    ]
+    distinct, further = (
+        np.array([[len(a[k] & b[k]) for b in sets[1]] for a in sets[0]], dtype=float) for k in (0, 1)
+    )
+    sizes = (np.array([n for *_, n in side], dtype=float) for side in sets)
+    return distinct + further, distinct, np.array([len(words) for words, *_ in sets[1]]), *sizes
+
+# %% ../../nbs/26_fields.free_text.ipynb #4bfcbf90
 _DENSE = 200_000  # cells of the two word tables; beyond that rare words are counted one by one
 
 
@@ -176,14 +204,18 @@ def _shared(rows, words, shape):
 
 @lru_cache(maxsize=8)
 def _overlaps(items, labels):
-    "Shared words of each item with each label, repeats counted, and distinct ones; then the distinct words of each label."
+    """Shared words of each item with each label, repeats counted, and distinct ones; the distinct words of each label;
+    the words of each item and of each label."""
     shape = len(items), len(labels)
+    if shape[0] * shape[1] <= _FEW:
+        return _overlaps_of_few(items, labels)
     rows, words, counts = _mentions(items + labels)
     distinct = _shared(rows, words, shape)
     n_distinct = np.bincount(rows, minlength=sum(shape))[shape[0] :]
-    return distinct + _shared(*_further(rows, words, counts), shape), distinct, n_distinct
+    sizes = np.split(np.bincount(rows, counts, minlength=sum(shape)), shape[:1])
+    return distinct + _shared(*_further(rows, words, counts), shape), distinct, n_distinct, *sizes
 
-# %% ../../nbs/26_fields.free_text.ipynb #4bfcbf90
+# %% ../../nbs/26_fields.free_text.ipynb #614d8e36
 def free_text_similarities(
     items: Sequence,  # n texts the model returned
     labels: Sequence,  # m ground-truth texts
@@ -193,13 +225,13 @@ def free_text_similarities(
     p, e = [as_text(i) for i in items], [as_text(j) for j in labels]
     if not p or not e:
         return np.zeros((len(p), len(e)))
-    shared, *_ = _overlaps(tuple(p), tuple(e))
-    sizes = [np.array([len(tokens(t)) for t in side], dtype=float) for side in (p, e)]
-    precision = shared / np.maximum(sizes[0], 1)[:, None]
-    recall = shared / np.maximum(sizes[1], 1)[None, :]
+    shared, *_, of_items, of_labels = _overlaps(tuple(p), tuple(e))
+    precision = shared / np.maximum(of_items, 1)[:, None]
+    recall = shared / np.maximum(of_labels, 1)[None, :]
     grid = 2 * precision * recall / np.where(shared > 0, precision + recall, 1)
-    for i, j in np.argwhere(np.outer(sizes[0] == 0, sizes[1] == 0)).tolist():
-        grid[i, j] = decide_wordless(p[i], e[j]).score
+    if not (of_items.all() or of_labels.all()):
+        for i, j in np.argwhere(np.outer(of_items == 0, of_labels == 0)).tolist():
+            grid[i, j] = decide_wordless(p[i], e[j]).score
     return rescue_matrix(grid, p, e, embedding)
 
 
@@ -211,5 +243,5 @@ def coverage_matrix(
     if not len(items) or not len(labels):
         return np.zeros((len(items), len(labels)))
     p, e = (tuple(map(as_text, side)) for side in (items, labels))
-    _, shared, n_words = _overlaps(p, e)
+    _, shared, n_words, *_ = _overlaps(p, e)
     return shared / np.maximum(n_words, 1)[None, :]

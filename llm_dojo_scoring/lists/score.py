@@ -8,7 +8,6 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from functools import lru_cache
 from html import escape
 
 import numpy as np
@@ -29,9 +28,8 @@ from ..text import fold, tokens
 __all__ = ['distinct_labels', 'ListMatch', 'match_list', 'EntityListScore', 'score_entity_list']
 
 # %% ../../nbs/32_lists.score.ipynb #86dd93d8
-@lru_cache(maxsize=4096)
 def _words(label):
-    return " ".join(tokens(label)) or fold(label)
+    return tuple(tokens(label)) or fold(label)
 
 
 def _one_amount(label):
@@ -159,7 +157,7 @@ def _compared(element_type, items, labels, embedding):
         return np.zeros((len(items), len(labels)))
     matrix = _similarities(element_type, rows, columns, embedding)
     row_of, column_of = ({text: k for k, text in enumerate(texts)} for texts in (rows, columns))
-    return matrix[np.ix_([row_of[item] for item in items], [column_of[label] for label in labels])]
+    return matrix[[row_of[item] for item in items]][:, [column_of[label] for label in labels]]
 
 
 def _alphabetical(texts):
