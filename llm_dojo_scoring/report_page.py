@@ -61,6 +61,15 @@ REPORT_PAGE = """<!doctype html>
 {%- for figure in figures %}
 <figure>{{ figure }}</figure>
 {%- endfor %}
+{%- for t in sections %}
+<h2 id="{{ t.key }}">{{ t.title }}</h2>
+<p>{{ t.said }}</p>
+<div class="scroll"><table><thead><tr>{% for h in t.head %}<th{% if loop.index > t.n_names %} class="n"{% endif %}>{{ h }}</th>{% endfor %}</tr></thead><tbody>
+{%- for row in t.rows %}
+<tr>{% for cell in row %}<td class="{{ 'n' if loop.index > t.n_names else 'k' }}">{{ cell }}</td>{% endfor %}</tr>
+{%- endfor %}
+</tbody></table></div>
+{%- endfor %}
 <h2 id="inventions">Inventions</h2>
 {%- if inventions %}
 <p>{{ inventions_said }}</p>

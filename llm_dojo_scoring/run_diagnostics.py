@@ -16,7 +16,7 @@ from .expected_values import answers_to, first_answer
 from .field_outcomes import Outcomes, count_outcomes, count_populated
 from .list_quality import ListCounts, count_lists
 from .span_drift import SpanDrift, count_drift
-from .tallies import Tally
+from .tallies import Tally, json_number, number_of
 from .value_errors import ErrorSums, nearest_pair, sum_errors, total_errors
 
 # %% auto #0
@@ -49,6 +49,13 @@ def _lists_from_dict(stored):
         )
         for name, c in stored.items()
     }
+
+
+def _whole(stored):
+    "A sum as it was stored."
+    if isinstance(number := number_of(stored), int):
+        return number
+    raise TypeError(f"a sum is a whole number, got {stored!r}")
 
 
 _SUMS = ("signed", "expected", "expected_squares", "error_squares")
@@ -109,7 +116,7 @@ class RunDiagnostics:
             "drift_docs": self.drift.n_docs,
             "errors": [
                 {"kind": k, "unit": u, "field": f, "absolute": s.absolute.as_pairs()}
-                | {x: getattr(s, x) for x in _SUMS}
+                | {x: json_number(getattr(s, x)) for x in _SUMS}
                 for (k, u, f), s in self.errors.items()
             ],
         }
@@ -128,7 +135,7 @@ class RunDiagnostics:
                 SpanDrift({f: Tally.from_pairs(p) for f, p in stored["drift"].items()}, stored["drift_docs"]),
                 {
                     (e["kind"], e["unit"], e["field"]): ErrorSums(
-                        Tally.from_pairs(e["absolute"]), *(e[x] for x in _SUMS)
+                        Tally.from_pairs(e["absolute"]), *(_whole(e[x]) for x in _SUMS)
                     )
                     for e in stored["errors"]
                 },

@@ -41,6 +41,7 @@ class Label(NamedTuple):
     expected: dict  # Field to expected value; nulls are no requirement
     presence: dict | None  # Category to `{expected, answer, field}`; `None` when not given
     where: str  # `file:line`
+    answers: dict | None = None  # Category to the answer that somebody typed; `None` when not given
 
 # %% ../nbs/47b_run_labels.ipynb #fc51c2ac
 _IN_MEMORY = 5_000  # labels; some 12 MB
@@ -177,7 +178,8 @@ def _master_labels(path, rule):
         raise BadInput.of(e, path) from None
     for row in rows:
         expected, presence = expected_from_master(row, rule), presence_from_master(row)
-        yield Label(row.filename, join_key(row.filename), expected, presence, f"{path}:{row.line}")
+        where = f"{path}:{row.line}"
+        yield Label(row.filename, join_key(row.filename), expected, presence, where, dict(row.answers))
 
 
 def _is_master(path, fields):
@@ -186,11 +188,20 @@ def _is_master(path, fields):
     return not {h.strip(' "\r\n') for h in line.split(",")} & {*fields, *_EXPECTED}
 
 
+def _answers(value):
+    "The curated answers of a row by category, or `None` when it has none; whatever else is called so is left alone."
+    told = parsed_output(value)
+    named = {canonical_category(str(c)): a for c, a in told.items()} if isinstance(told, Mapping) else {}
+    found = {c: a for c, a in named.items() if c and isinstance(a, str)}
+    return found or None
+
+
 def _label(where, row, fields):
     "The label that one row holds."
     name = row_id(row, where)
     presence = read_presence(parsed_output(row.get("presence")), where)
-    return Label(name, join_key(name), _expected(where, row, fields), presence, where)
+    expected = _expected(where, row, fields)
+    return Label(name, join_key(name), expected, presence, where, _answers(row.get("answers")))
 
 # %% ../nbs/47b_run_labels.ipynb #b97b2114
 def read_labels(

@@ -5,11 +5,11 @@
 # %% ../nbs/50d_run_report.ipynb #8d051843
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping
 
 from .core import is_blank
 from .report_page import REPORT_CSS, REPORT_PAGE
+from .report_tables import diagnostic_sections, markdown_cell, markdown_rows
 from llm_dojo_scoring.run_figures import (
     figure_svg,
     plot_document_scores,
@@ -285,6 +285,7 @@ def _context(summary, title):
         "cards": _cards(summary),
         "s": {"findings": findings(summary)},
         "fields": list(_field_rows(summary)),
+        "sections": diagnostic_sections(summary.diagnostics),
         "inventions": [{**i, "text": _shown(i["text"])} for i in summary.inventions],
         "inventions_said": invented,
         "judge": [_score_row(f) for f in summary.judge],
@@ -329,20 +330,9 @@ def report_html(
     return page.render(css=Markup(REPORT_CSS), figures=[Markup(f) for f in figures], **context)
 
 # %% ../nbs/50d_run_report.ipynb #09f33b1c
-def _cell(value):
-    "A Markdown table cell: one line, no markup of its own."
-    text = " ".join(str(value).split())
-    return re.sub(r"([\\|`*_<>\[\]#])", r"\\\1", text)
-
-
-def _markdown_table(head, rows):
-    lines = ["| " + " | ".join(head) + " |", "|" + "---|" * len(head)]
-    return "\n".join([*lines, *("| " + " | ".join(map(_cell, r)) + " |" for r in rows)])
-
-
 def _picked(head, keys, rows, empty=False):
     "A table of some keys of the rows; nothing where there are none."
-    return _markdown_table(head, [[r[k] for k in keys] for r in rows]) if rows or empty else ""
+    return markdown_rows(head, [[r[k] for k in keys] for r in rows]) if rows or empty else ""
 
 
 _JUDGED = ("doc_id", "field", "score", "expected", "predicted", "rule")
@@ -371,12 +361,13 @@ def report_markdown(
         )
     )
     parts = [
-        f"# {_cell(c['title'])}",
+        f"# {markdown_cell(c['title'])}",
         c["subtitle"],
-        _markdown_table(["", "", ""], [(k["name"], k["value"], k["note"]) for k in c["cards"]]),
-        "\n".join(f"- {_cell(f)}" for f in c["s"]["findings"]),
+        markdown_rows(["", "", ""], [(k["name"], k["value"], k["note"]) for k in c["cards"]]),
+        "\n".join(f"- {markdown_cell(f)}" for f in c["s"]["findings"]),
         "## Fields",
         _picked(names, columns, c["fields"], empty=True),
+        *(section.markdown() for section in c["sections"]),
         "## Inventions",
         c["inventions_said"],
         _picked(
@@ -389,10 +380,10 @@ def report_markdown(
         c["flags_said"],
         _picked(_TURNED_HEAD, _TURNED, c["flagged"]),
         "## Worst documents",
-        _markdown_table(["document", "", "where it lost"], worst),
+        markdown_rows(["document", "", "where it lost"], worst),
         "## Not scored",
-        _markdown_table(["", ""], [(g["name"], g["said"]) for g in c["unscored"]]),
+        markdown_rows(["", ""], [(g["name"], g["said"]) for g in c["unscored"]]),
         "## How it was computed",
-        _markdown_table(["", ""], [(m["name"], m["said"]) for m in c["method"]]),
+        markdown_rows(["", ""], [(m["name"], m["said"]) for m in c["method"]]),
     ]
     return "\n\n".join(p for p in parts if p) + "\n"

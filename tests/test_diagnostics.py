@@ -8,6 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from llm_dojo_scoring.diagnostics import extraction_diagnostics, pool_diagnostics
+from llm_dojo_scoring.master_table import join_key
 from llm_dojo_scoring.metrics import extraction_diagnostics as with_master
 from llm_dojo_scoring.pairs import date_pair, duration_pair, money_pair
 from llm_dojo_scoring.regression import mean_absolute_error, median_absolute_error, r2
@@ -196,6 +197,37 @@ def test_stored_counts_are_checked():
         Tally.from_pairs([[1.0, 0.5]])
 
 
+def test_a_stored_record_is_read_by_any_reader_of_json():
+    import orjson
+
+    rows = dates(("2024-03-10", "2024-03-03"), ("2024-03-03", "1999-12-31"))
+    record = extraction_diagnostics(rows, TYPES)
+    assert orjson.loads(orjson.dumps(record)) == record  # 64 bits at most
+
+    def numbers(value):
+        if isinstance(value, dict | list):
+            for part in value.values() if isinstance(value, dict) else value:
+                yield from numbers(part)
+        elif isinstance(value, int):
+            yield value
+
+    assert max(numbers(record["counts"])) <= 2**53
+    again = pool_diagnostics([orjson.loads(orjson.dumps(record))])
+    assert again == record and again["date_r2"] is not None
+    stored = orjson.loads(orjson.dumps(record["counts"]))
+    stored["errors"][0]["expected_squares"] = "many"
+    with pytest.raises(ValueError, match="`stored` must be counts"):
+        RunDiagnostics.from_dict(stored)
+
+
+@given(st.lists(st.integers(-(10**40), 10**40)))
+def test_tallies_of_large_numbers_survive_a_file(values):
+    import orjson
+
+    tally = Tally.of(values)
+    assert Tally.from_pairs(orjson.loads(orjson.dumps(tally.as_pairs()))) == tally
+
+
 def test_the_reasoning_trace_is_no_part_of_any_figure():
     row = dates(("2024-03-10", "2024-03-03"))[0]
     trace = {"summary": "May 1, 2001", "entries": [{"field": "effective_date", "evidence": "May 1, 2001"}]}
@@ -253,3 +285,55 @@ def test_stored_diagnostics_of_real_runs(pack):
             k for k in record if not k.startswith(("date", "duration", "money")) and k != "span_count_n_docs"
         ]
         assert {k: ours[k] for k in same} == {k: record[k] for k in same}, run
+
+
+@pytest.mark.parametrize("labels", ["expected.jsonl", "master_clauses_sample.csv"])
+def test_a_scored_run_keeps_the_diagnostics_of_its_rows(data, tmp_path, labels):
+    from typer.testing import CliRunner
+
+    from llm_dojo_scoring.master_labels import load_master_labels
+    from llm_dojo_scoring.run_labels import read_labels
+    from llm_dojo_scoring.score_command import app
+    from llm_dojo_scoring.score_run import checked_field_types
+
+    path, types = data / "labels" / labels, checked_field_types()
+    asked = [data / "runs/extractions.jsonl", "--labels", path, "--run", "hasty", "--out", tmp_path / "out"]
+    said = CliRunner().invoke(app, list(map(str, asked)))
+    assert said.exit_code == 0, said.output
+    summary = json.loads((tmp_path / "out/summary.json").read_text())
+    truth = read_labels(path)
+    rows = []
+    for line in (tmp_path / "out/rows.jsonl").read_text().splitlines():
+        row = json.loads(line)
+        label = truth.get(join_key(row["doc_id"]))
+        if label and not row["duplicate"]:
+            scores = {"field_scores": {}, "entity_list_scores": {}} if row["failed"] else {}
+            rows.append({**row, "filename": label.doc_id, "expected_fields": label.expected, **scores})
+    assert len(rows) == 11
+    master = load_master_labels(path) if path.suffix == ".csv" else None
+    assert summary["diagnostics"] == extraction_diagnostics(rows, types, master=master)
+    assert pool_diagnostics([summary["diagnostics"]]) == summary["diagnostics"]
+    report = (tmp_path / "out/report.html").read_text()
+    assert "How far off values are" in report and "items too many" in report
+    assert "fields.jsonl report.html report.md rows.jsonl summary.json".split() == sorted(
+        p.name for p in (tmp_path / "out").iterdir()
+    )
+
+
+def test_answers_beside_clauses_are_those_of_the_table(pack):
+    from llm_dojo_scoring.expected_values import first_answer
+    from llm_dojo_scoring.master_labels import load_master_labels
+    from llm_dojo_scoring.run_labels import read_labels
+    from llm_dojo_scoring.scored_diagnostics import labelled_rows
+
+    master = load_master_labels(pack / "master_clauses.csv.gz")
+    empty = {"predicted": {}, "field_scores": {}, "entity_list_scores": {}}
+    for name in ("expected.jsonl.gz", "master_clauses.csv.gz"):
+        labels = read_labels(pack / name)
+        assert sum(bool(label.answers) for label in labels.values()) >= 508
+        told = [label for label in labels.values() if label.answers]  # one contract has another name in the table
+        for row in labelled_rows(({"doc_id": label.doc_id, **empty} for label in told), labels):
+            answers = master.get(join_key(row["filename"]).replace(" ", ""), {})
+            for field in ("effective_date", "term_length", "renewal_terms"):
+                own = labels[join_key(row["filename"])].expected.get(field)
+                assert row["expected_fields"].get(field) == (first_answer(answers, field) or own)

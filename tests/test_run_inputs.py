@@ -128,14 +128,14 @@ def test_small_print():
 
 def test_memory_does_not_grow_with_the_run(tmp_path):
     path, peaks = tmp_path / "run.jsonl", []
-    for copies in (500, 4000):
+    for copies in (500, 4000, 4000):  # twice: Python's own table of texts may grow in any one of them
         with open(path, "wb") as f:
             f.writelines(LINES for _ in range(copies))
         tracemalloc.start()
         assert sum(1 for _ in read_predictions(path)) == 3 * copies
         peaks.append(tracemalloc.get_traced_memory()[1])
         tracemalloc.stop()
-    assert peaks[1] < 1.5 * peaks[0]
+    assert min(peaks[1:]) < 1.5 * peaks[0]
 
 
 def test_mixed_surfaces_are_refused_wherever_they_begin(tmp_path):
