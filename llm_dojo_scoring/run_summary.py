@@ -116,6 +116,7 @@ class RunSummary:
     flagged: tuple[
         dict, ...
     ] = ()  # Tidy rows of clauses that something may turn around, the best score first
+    diagnostics: Mapping | None = None  # What `extraction_diagnostics` returns for the run, with its counts
 
     @property
     def n_ambiguous(self) -> int:
@@ -148,6 +149,7 @@ class RunSummary:
             "not_scored": {name: list(docs) for name, docs in self.names.items() if docs},
             "scorer": dict(self.scorer),
             **({} if self.n_flagged is None else {"n_flagged": self.n_flagged}),
+            **({} if self.diagnostics is None else {"diagnostics": dict(self.diagnostics)}),
         }
 
     def __repr__(self):

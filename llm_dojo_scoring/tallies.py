@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import math
+import re
 from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
@@ -14,13 +15,15 @@ from .core import ratio, refuse
 from .shown_results import figures_html
 
 # %% auto #0
-__all__ = ['Tally']
+__all__ = ['json_number', 'number_of', 'Tally']
 
 # %% ../nbs/72_tallies.ipynb #2a68a764
 def _is_number(value):
     "Is it a finite number, and no truth value?"
     kind = type(value)
-    if kind is float or kind is int:
+    if kind is int:
+        return True
+    if kind is float:
         return math.isfinite(value)
     if kind is bool or isinstance(value, (str, bytes)):
         return False
@@ -30,6 +33,24 @@ def _is_number(value):
         return False
 
 # %% ../nbs/72_tallies.ipynb #bf416dcb
+_MOST = 2**53  # up to here a 64-bit float, as most readers of JSON have it, holds every whole number
+_WHOLE = re.compile(r"-?[0-9]{16,4000}")
+
+# %% ../nbs/72_tallies.ipynb #06749354
+def json_number(
+    value: float,  # A number
+) -> float | str:  # The number; its digits as text when other readers of JSON would round or refuse it
+    "A number as any reader of JSON can hold it. Squares of amounts soon have more digits than a float."
+    return str(value) if isinstance(value, int) and abs(value) > _MOST else value
+
+
+def number_of(
+    stored: object,  # What `json_number` gave
+) -> object:  # The number; anything else as it is
+    "The number that stands in a file, digit by digit."
+    return int(stored) if isinstance(stored, str) and _WHOLE.fullmatch(stored) else stored
+
+# %% ../nbs/72_tallies.ipynb #8edb0c40
 @dataclass(frozen=True, slots=True)
 class Tally:
     "How often each number occurred."
@@ -47,7 +68,7 @@ class Tally:
         values = values if isinstance(values, list) else list(values)
         plain = [v for v in values if v.__class__ is float or v.__class__ is int]
         counts = Counter(plain)
-        for odd in [v for v in counts if not math.isfinite(v)]:
+        for odd in [v for v in counts if v.__class__ is float and not math.isfinite(v)]:
             del counts[odd]
         if len(plain) < len(values):
             counts.update(v for v in values if v.__class__ not in (float, int) and _is_number(v))
@@ -86,22 +107,23 @@ class Tally:
         total.update(other.counts)
         return Tally(total)
 
-    def as_pairs(self) -> list[list[float]]:
-        "`[number, count]` in ascending order, as JSON can hold it."
-        return [[v, self.counts[v]] for v in sorted(self.counts)]
+    def as_pairs(self) -> list[list]:
+        "`[number, count]` in ascending order, as every reader of JSON can hold it: see `json_number`."
+        return [[json_number(v), self.counts[v]] for v in sorted(self.counts)]
 
     @classmethod
     def from_pairs(
         cls,
-        pairs: Iterable[Iterable[float]],  # `[number, count]`
+        pairs: Iterable[Iterable],  # `[number, count]`
     ) -> Tally:  # The tally
         """Read what `as_pairs` wrote.
 
         Raises `ValueError` for a number that is not finite and for a count below 0 or not whole."""
         counts: Counter = Counter()
-        for value, n in pairs:
+        for stored, n in pairs:
+            value = number_of(stored)
             if not _is_number(value) or not isinstance(n, int) or isinstance(n, bool) or n < 0:
-                refuse("pairs", "pairs of a finite number and a count", [value, n])
+                refuse("pairs", "pairs of a finite number and a count", [stored, n])
             counts[value] += n
         return cls(counts)
 

@@ -331,7 +331,9 @@ def test_answers_beside_clauses_are_those_of_the_table(pack):
     for name in ("expected.jsonl.gz", "master_clauses.csv.gz"):
         labels = read_labels(pack / name)
         assert sum(bool(label.answers) for label in labels.values()) >= 508
-        told = [label for label in labels.values() if label.answers]  # one contract has another name in the table
+        told = [
+            label for label in labels.values() if label.answers
+        ]  # one contract has another name in the table
         for row in labelled_rows(({"doc_id": label.doc_id, **empty} for label in told), labels):
             answers = master.get(join_key(row["filename"]).replace(" ", ""), {})
             for field in ("effective_date", "term_length", "renewal_terms"):
