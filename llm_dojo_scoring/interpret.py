@@ -129,6 +129,12 @@ def _winner(best, metric, equiv):
     if n is not None and n < _FEW:
         said = f"Only {n} document{'s' * (n != 1)} behind the best run."
         yield InterpretationNote("winner", "warning", said, "Run it on more before believing it.")
+    scored, total = scored_of(best)
+    if best.get("counted") != "rows" and scored is not None and total is not None and scored < total:
+        said = f"{total - scored} of {total} documents of the best run were not scored; its rows are not at hand."
+        yield InterpretationNote(
+            "winner", "warning", said, "The stored score may leave them out: recount it from its rows."
+        )
 
 
 def _elsewhere(table, best, metric):

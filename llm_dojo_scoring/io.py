@@ -66,9 +66,8 @@ def infer_kind(
     headers = [str(h).strip().lower() for h in headers]
     if "subtype accuracy" in headers:
         detailed = any(h.startswith(("failures:", "n total:")) for h in headers)
-        return (
-            "sweep" if "notes" in headers or not detailed or "doc type accuracy" not in headers else "sorter"
-        )
+        plain = "notes" in headers or not detailed or "doc type accuracy" not in headers
+        return "sweep" if plain else "sorter"
     if any(h.startswith(("overall extraction", "entity list f1")) for h in headers):
         return "extraction"
     return "unknown"

@@ -260,7 +260,8 @@ _KIND = {"info": "", "warning": "half", "critical": "bad"}
 _MORE_CSS = """
 @media (prefers-color-scheme:dark){:root{--ink:#e6eaee;--soft:#a9b4bf;--line:#3a444e;--wash:#1e242b;--good:#7cc4f0;--half:#ffcf70;
 --bad:#ffa07a;color-scheme:dark}body{background:#14181d}figure svg{background:#fff;border-radius:.3rem}}
-pre{white-space:pre-wrap}
+pre{white-space:pre-wrap}h1,li,p{overflow-wrap:anywhere}
+.scroll th,.scroll td{overflow-wrap:break-word;max-width:26rem}
 """
 
 

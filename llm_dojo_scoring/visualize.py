@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import os
+import textwrap
 import warnings
 from collections.abc import Mapping
 from pathlib import Path
@@ -62,8 +63,9 @@ _all_ = [
 
 # %% ../nbs/94_visualize.ipynb #c72d4bc1
 def _titled(ax, title, default):
-    "A title, left above the axes."
-    ax.set_title(plain_text(title or default))
+    "A title, left above the axes, on as many lines as it needs."
+    width = int(7.5 * ax.figure.get_size_inches()[0])
+    ax.set_title("\n".join(textwrap.wrap(plain_text(title or default), width)))
 
 
 def _height(asked, lines):
