@@ -16,6 +16,11 @@ from .report_page import REPORT_CSS
 __all__ = ['adjudication_findings', 'adjudication_html', 'adjudication_markdown']
 
 # %% ../nbs/66b_adjudication_report.ipynb #3d504eac
+def _several(n, thing):
+    "A number with its noun: `1 place`, `2 places`."
+    return f"{n:,} {thing}{'s' * (n != 1)}"
+
+# %% ../nbs/66b_adjudication_report.ipynb #3763f9ba
 def adjudication_findings(
     report: AdjudicatedReport,  # A scored run
 ) -> list[str]:  # Sentences, the most telling first
@@ -26,17 +31,17 @@ def adjudication_findings(
         said.append(f"{cells[True, False]} of {claimed} claimed passes were not accepted.")
     quiet = cells[False, True] + cells[None, True]
     if quiet:
-        said.append(f"{quiet} accepted attempts did not claim to have passed.")
+        said.append(f"{_several(quiet, 'accepted attempt')} did not claim to have passed.")
     if report.zero_coverage:
         said.append("Every recall is 0: zero inversions with zero coverage are no success.")
     if c.critical_errors:
         said.append(
-            f"{c.critical_errors} critical errors in {c.critical_error_occurrences} places; "
-            f"{c.n_inverted} of {c.n_rules} assigned rules were inverted."
+            f"{_several(c.critical_errors, 'critical error')} in {_several(c.critical_error_occurrences, 'place')}; "
+            f"{c.n_inverted} of {c.n_rules} assigned rules inverted."
         )
     if c.n_missing:
         said.append(
-            f"{c.n_missing} of {c.n_assigned} assigned attempts have no record; they count as not accepted."
+            f"Without a record, and so not accepted: {c.n_missing} of {c.n_assigned} assigned attempts."
         )
     if why := c.reasons().get("cost_per_accepted_task"):
         said.append(f"No cost per accepted task: {why}.")
