@@ -14,40 +14,20 @@ from .bootstrap import DEFAULT_N_BOOT, DEFAULT_SEED
 from .classification import binary_of, class_rates, f_beta, top_confusions
 from .core import ratio, refuse, rounded
 from .equivalences import equivalent_subtypes
+from .label_answers import Answer, answers_by_run, label_kind
 from .label_counts import LabelCounts, code_labels, has_truth, label_reader
-from .label_rows import Disguised, LabelRow, read_rows
+from .label_rows import Disguised, LabelRow
 from .label_tasks import balanced_of, hit_interval
-from .labels import ERROR_PREFIX, normalize_label
+from .labels import ERROR_PREFIX
 from .legalbench import LEGALBENCH_TASKS, legalbench_task_score
-from .run_records import docclass_row, subtype_row
 from .shown_results import figures_html
-from .task_answers import normalize_task_answer, task_kind
+from .task_answers import normalize_task_answer
+from .workers import Workers
 
 # %% auto #0
 __all__ = ['ClassSummary', 'summarize_labels']
 
 # %% ../nbs/69a_class_summary.ipynb #6d7cd449
-_COLUMNS = {
-    "subtype": ("expected_subtype", "contract_subtype"),
-    "docclass": ("expected_doc_type", "doc_type"),
-    "doc_class": ("expected_doc_type", "doc_type"),
-    "court_opinion": ("expected_doc_type", "doc_type"),
-}
-
-
-def _columns(rows, kind):
-    "The task's two columns; a failed call is the sentinel, whatever its row holds."
-    truth, said = _COLUMNS.get(kind, ("expected", "predicted"))
-
-    def either(row, name, other):
-        value = getattr(row, name)
-        return getattr(row, other) if value is None else value
-
-    expected = [either(r, truth, "expected") for r in rows]
-    predicted = [ERROR_PREFIX + (r.error or "") if r.failed else either(r, said, "predicted") for r in rows]
-    return expected, predicted
-
-
 def _reader(task, kind, expected, valid):
     "How the answers of the task are read."
     if task in LEGALBENCH_TASKS and valid is None:
@@ -142,46 +122,33 @@ def _record(summary):
     return found | {"names": summary.names, "legalbench": summary.official, "method": summary.method}
 
 # %% ../nbs/69a_class_summary.ipynb #012feb48
-def _mistakes(rows, coded, kind):
+def _mistakes(answers, coded, kind):
     "The wrong rows of the headline, with what a reader needs to judge them."
     names = (*coded.labels, ERROR_PREFIX.strip(), None)
     found = []
-    for r, e, p in zip(rows, coded.expected, coded.predicted, strict=True):
-        flags = {"subtype": subtype_row, "docclass": docclass_row}.get(kind, lambda r: {})(r)
-        mode = flags.get("failure_mode") or ("error" if r.failed else None)
-        if e == p >= 0 and not mode or (e < 0 and not r.failed):
+    for a, e, p in zip(answers, coded.expected, coded.predicted, strict=True):
+        if (e == p >= 0 and not a.mode) or (e < 0 and not a.failed):
             continue
-        shown = {
-            "filename": r.filename,
-            "expected": names[e],
-            "predicted": names[p],
-            "mode": mode or "wrong_label",
-        }
-        if kind == "docclass" and mode == "subclass_miss":
-            shown |= {
-                "expected": f"{names[e]} / {r.expected_subclass}",
-                "predicted": f"{names[p]} / {r.doc_subclass}",
-            }
-        near = flags.get("subtype_ok_equiv") or flags.get("subclass_ok_equiv") or False
-        found.append(
-            shown
-            | {"equivalent": bool(near), "confidence": r.confidence, "reasoning": r.error or r.reasoning}
-        )
+        sides = names[e], names[p]
+        if kind == "docclass" and a.mode == "subclass_miss":
+            sides = [f"{name} / {level}" for name, level in zip(sides, a.details["levels"], strict=True)]
+        shown = {"filename": a.details["filename"], "expected": sides[0], "predicted": sides[1]}
+        shown["mode"] = a.mode or "wrong_label"
+        found.append(shown | {k: a.details[k] for k in ("equivalent", "confidence", "reasoning")})
     return found
 
 # %% ../nbs/69a_class_summary.ipynb #27766474
-def _second_level(rows, seed, n_boot):
+def _second_level(answers, seed, n_boot):
     "The second level of a document-class run."
-    flags = [docclass_row(r) for r in rows]
-    scored = [f for f in flags if f["subclass_ok"] is not None]
+    scored = [a.second for a in answers if a.second[0] is not None]
     if not scored:
         return None
-    strict = np.array([float(f["subclass_ok"]) for f in scored])
-    exact = np.array([float(f["exact_match"]) for f in flags if f["exact_match"] is not None])
+    strict = np.array([float(right) for right, _, _ in scored])
+    exact = np.array([float(a.second[2]) for a in answers if a.second[2] is not None])
     return {
         "subclass_accuracy": rounded(float(strict.mean())),
         "subclass_accuracy_ci": hit_interval(strict, seed, n_boot),
-        "subclass_accuracy_equiv": rounded(sum(bool(f["subclass_ok_equiv"]) for f in scored) / len(scored)),
+        "subclass_accuracy_equiv": rounded(sum(bool(near) for _, near, _ in scored) / len(scored)),
         "n_subclass_scored": len(scored),
         "exact_match": rounded(float(exact.mean())),
         "exact_match_ci": hit_interval(exact, seed, n_boot),
@@ -217,13 +184,13 @@ def _official(task, expected, predicted):
     return {"metric": scores["corrected"]["metric"]} | {m: rounded(s["score"]) for m, s in scores.items()}
 
 # %% ../nbs/69a_class_summary.ipynb #d361dd59
-def _names(rows, expected):
+def _names(answers):
     "The rows that are no plain answer with truth, by name."
     found = {k: [] for k in ("status", "sentinel", "disguised", "unscored")}
-    for i, (r, e) in enumerate(zip(rows, expected, strict=True), 1):
-        why = r.failure or ("" if has_truth(e) else "unscored")
+    for i, a in enumerate(answers, 1):
+        why = a.failure or ("" if has_truth(a.expected) else "unscored")
         if why:
-            found[why].append(r.filename or f"row {i}")
+            found[why].append(a.name or f"row {i}")
     return found
 
 
@@ -236,7 +203,7 @@ def _modes(mistakes):
 
 # %% ../nbs/69a_class_summary.ipynb #a3df84ea
 def summarize_labels(
-    rows: Iterable[Mapping | LabelRow],  # Stored rows of one run
+    rows: Iterable[Mapping | LabelRow] | list[Answer],  # Stored rows of one run, or its answers
     task: str,  # Task key, or the name of a LegalBench task
     *,
     valid: Iterable[str] | None = None,  # The label set, where there is one
@@ -245,24 +212,23 @@ def summarize_labels(
     run: str | None = None,  # Name of the run
     seed: int = DEFAULT_SEED,  # Seed of the intervals
     n_boot: int = DEFAULT_N_BOOT,  # Resamples of the intervals
+    jobs: int | Workers = 1,  # Processes, or `Workers`; no result depends on it
 ) -> ClassSummary:  # The run in one object
     """Summarize the labels of a run.
 
     The headline counts every failed row as a miss, with or without its truth. For `subtype` a row is right when its
     primary class is *contract* and its family is right. Tasks that are not labels (`chained`, `contracteval`) raise
     `ValueError`."""
-    kind = "legalbench" if task in LEGALBENCH_TASKS else task_kind(task)
-    if kind in ("chained", "contracteval"):
-        refuse("task", "a task of labels", task)
+    kind = label_kind(task)
     valid = None if valid is None else list(map(str, valid))
     method = {"seed": seed, "n_boot": n_boot, "disguised": disguised, "valid": valid}
-    read_in = read_rows(rows, disguised)
-    expected, predicted = _columns(read_in, kind)
+    answers = _read(rows, task, disguised, jobs)
+    expected, predicted = [a.expected for a in answers], [a.predicted for a in answers]
     read = _reader(task, kind, expected, valid)
     coded = code_labels(expected, predicted, read)
-    lost = [r.failed and not has_truth(e) for r, e in zip(read_in, expected, strict=True)]
-    hits = _right(read_in, coded, kind)[coded.scored | np.array(lost, dtype=bool)]
-    mistakes = _mistakes(read_in, coded, kind)
+    lost = [a.failed and not has_truth(a.expected) for a in answers]
+    hits = _right(answers, coded)[coded.scored | np.array(lost, dtype=bool)]
+    mistakes = _mistakes(answers, coded, kind)
     return ClassSummary(
         run=run,
         task=task,
@@ -272,20 +238,27 @@ def summarize_labels(
         interval=hit_interval(hits, seed, n_boot),
         binary=None if positive is None else _binary(counts, positive, read, sum(lost)),
         positive=positive,
-        second=_second_level(read_in, seed, n_boot) if kind == "docclass" else None,
+        second=_second_level(answers, seed, n_boot) if kind == "docclass" else None,
         modes=_modes(mistakes),
         mistakes=mistakes,
-        names=_names(read_in, expected),
+        names=_names(answers),
         equivalents=_equivalents(counts.labels, kind),
         official=_official(task, expected, predicted),
         method=method,
     )
 
 # %% ../nbs/69a_class_summary.ipynb #358e8c3d
-def _right(rows, coded, kind):
+def _read(rows, task, disguised, jobs):
+    "The answers of one run."
+    if isinstance(rows, (str, bytes, Mapping)):
+        refuse("rows", "a sequence of rows", rows)
+    if isinstance(rows, list) and rows and isinstance(rows[0], Answer):
+        return rows
+    found = answers_by_run(((None, row) for row in rows), task, disguised=disguised, jobs=jobs)
+    return found.get(None, [])
+
+
+def _right(answers, coded):
     "1.0 for each right row and 0.0 for any other, in order; families need the right primary class too."
     right = (coded.expected == coded.predicted) & coded.scored
-    if kind == "subtype":
-        classes = [r.failed or r.doc_type is None or normalize_label(r.doc_type) == "contract" for r in rows]
-        right &= np.array(classes, dtype=bool)
-    return right.astype(float)
+    return (right & np.array([a.contract for a in answers], dtype=bool)).astype(float)

@@ -15,6 +15,7 @@ import typer
 
 from .command_line import one_line_for_bad_input, version_of
 from .output_files import replace_whole, run_folders
+from .worker_options import BackendOption, JobsOption, SchedulerOption
 
 # %% auto #0
 __all__ = ['app', 'dojo_classify']
@@ -33,11 +34,11 @@ def _results(record):
     return [record]
 
 
-def _rows_by_run(path, run):
-    "Run to rows, in order of first appearance."
+def _named_rows(path, run):
+    "Name of the run and row, one at a time."
     from llm_dojo_scoring.run_inputs import BadInput, read_records, some
 
-    found: dict[str | None, list] = {}
+    seen = {}
     for where, record in read_records(path):
         for row in _results(record):
             if not any(k in row for k in (*_LABELS, "status")):
@@ -47,10 +48,11 @@ def _rows_by_run(path, run):
                     f"it has {some(row)}: name the columns so",
                 )
             name = row.get("run")
-            found.setdefault(None if name is None else str(name), []).append(row)
-    if run is not None and run not in found:
-        raise BadInput(path, f"a run {run!r}", f"it has {some(k for k in found if k)}: use one of them")
-    return found if run is None else {run: found[run]}
+            seen[name := None if name is None else str(name)] = True
+            if run is None or name == run:
+                yield name, row
+    if run is not None and run not in seen:
+        raise BadInput(path, f"a run {run!r}", f"it has {some(k for k in seen if k)}: use one of them")
 
 # %% ../nbs/69c_classify_command.ipynb #6e9f6265
 def _write(summary, out):
@@ -110,11 +112,12 @@ def _spoken(s, out):
     return "\n".join([*lines, f"  report          {out / 'report.html'}"])
 
 # %% ../nbs/69c_classify_command.ipynb #a4d6446c
-def _score_all(rows, task, run, asked, out, quiet):
+def _score_all(rows, task, run, asked, jobs, out, quiet):
     "Summarize every run of the file, then write them; nothing is written when one of them cannot be read."
     from llm_dojo_scoring.class_summary import summarize_labels
+    from llm_dojo_scoring.label_answers import answers_by_run
 
-    by_run = _rows_by_run(rows, run)
+    by_run = answers_by_run(_named_rows(rows, run), task, disguised=asked["disguised"], jobs=jobs)
     summaries = {name: summarize_labels(found, task, run=name, **asked) for name, found in by_run.items()}
     folders = run_folders(summaries, out)
     for name, summary in summaries.items():
@@ -129,7 +132,12 @@ app = typer.Typer(add_completion=False, rich_markup_mode=None, pretty_exceptions
 # %% ../nbs/69c_classify_command.ipynb #8ed7338a
 @app.command()
 def dojo_classify(
-    rows: Annotated[Path, typer.Argument(help="JSONL, JSONL.gz, CSV, parquet, or an experiment record.")],
+    rows: Annotated[
+        str,
+        typer.Argument(
+            help="JSONL, JSONL.gz, CSV, parquet, an experiment record, a folder of parts, or a URL of one."
+        ),
+    ],
     task: Annotated[
         str, typer.Option(help="subtype, doc_class, docclass, multiclass, legalbench, or a LegalBench task.")
     ],
@@ -142,6 +150,9 @@ def dojo_classify(
         bool, typer.Option("--as-stored", help="Take completed rows at their word.")
     ] = False,
     out: Annotated[Path, typer.Option(help="Folder for the outputs.")] = Path("dojo-classify"),
+    jobs: JobsOption = 1,
+    backend: BackendOption = "processes",
+    scheduler: SchedulerOption = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print the summaries as JSON.")] = False,
     version: Annotated[
         bool,
@@ -154,10 +165,12 @@ def dojo_classify(
 
     Writes summary.json, mistakes.jsonl, confusion.svg, report.html and report.md into --out.
     Status: 0 done, 1 no row has truth, 2 bad usage or input."""
+    from llm_dojo_scoring.workers import Workers
+
     asked = {"positive": positive, "disguised": "as_stored" if as_stored else "failed"}
     asked["valid"] = [v.strip() for v in (valid or "").split(",") if v.strip()] or None
     with one_line_for_bad_input("dojo-classify", also=(ValueError, OSError)):
-        summaries = _score_all(rows, task, run, asked, out, as_json)
+        summaries = _score_all(rows, task, run, asked, Workers(jobs, backend, scheduler), out, as_json)
     if as_json:
         records = [s.to_dict() for s in summaries]
         typer.echo(orjson.dumps(records[0] if len(records) == 1 else records, option=_DUMP).decode())

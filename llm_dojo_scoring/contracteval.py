@@ -297,6 +297,7 @@ def coverage_bands(
     categories: Iterable[str] | None = None,  # The questions; `None`: the 32 of `obligation_categories`
     *,
     reading: MappingReading = "corrected",  # "corrected" or "published"
+    counts: bool = False,  # Give the counts behind the shares: those of parts of a run add up
 ) -> dict:  # `n_pos`, and the shares `verbatim`, `ge0_7`, `ge0_5`, `ge0_3` to 4 places
     """Share of present clauses quoted in full somewhere, and held to 0.7, 0.5 and 0.3 by the best passage.
 
@@ -315,8 +316,9 @@ def coverage_bands(
             if labels and category not in document.unreadable:
                 best.append(max((span_coverage(p, x) for p in pieces for x in labels), default=0.0))
                 quoted += contracteval_classified(labels, whole)
-    bands = {f"ge0_{n}": rounded(ratio(sum(b >= n / 10 for b in best), len(best)) or 0) for n in (7, 5, 3)}
-    return {"n_pos": len(best), "verbatim": rounded(ratio(quoted, len(best)) or 0), **bands}
+    held = {"verbatim": quoted, **{f"ge0_{n}": sum(b >= n / 10 for b in best) for n in (7, 5, 3)}}
+    share = (lambda n: n) if counts else (lambda n: rounded(ratio(n, len(best)) or 0))
+    return {"n_pos": len(best), **{k: share(n) for k, n in held.items()}}
 
 # %% ../nbs/63_contracteval.ipynb #0215d2f2
 _KPIS = (

@@ -14,6 +14,7 @@ import typer
 
 from .command_line import version_of
 from .output_files import replace_whole
+from .worker_options import BackendOption, JobsOption, SchedulerOption
 
 # %% auto #0
 __all__ = ['app', 'dojo_contracteval']
@@ -96,7 +97,12 @@ app = typer.Typer(add_completion=False, rich_markup_mode=None, pretty_exceptions
 # %% ../nbs/63c_contracteval_command.ipynb #b90d75c6
 @app.command()
 def dojo_contracteval(
-    rows: Annotated[Path, typer.Argument(help="JSONL, JSONL.gz, CSV, parquet, or an experiment record.")],
+    rows: Annotated[
+        str,
+        typer.Argument(
+            help="JSONL, JSONL.gz, CSV, parquet, an experiment record, a folder of parts, or a URL of one."
+        ),
+    ],
     labels: Annotated[
         Path | None, typer.Option(help="CUAD's table; not needed when the rows carry label_spans.")
     ] = None,
@@ -107,6 +113,9 @@ def dojo_contracteval(
         str | None, typer.Option(help="One of several runs in the file; without it each is scored apart.")
     ] = None,
     out: Annotated[Path, typer.Option(help="Folder for the outputs.")] = Path("dojo-contracteval"),
+    jobs: JobsOption = 1,
+    backend: BackendOption = "processes",
+    scheduler: SchedulerOption = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print the summaries as JSON.")] = False,
     version: Annotated[
         bool,
@@ -120,9 +129,10 @@ def dojo_contracteval(
     Writes summary.json, report.html and report.md into --out. Status: 0 done, 1 no pair could be scored, 2 bad usage or input."""
     from llm_dojo_scoring.contracteval_summary import summarize_clauses
     from llm_dojo_scoring.run_files import BadInput
+    from llm_dojo_scoring.workers import Workers
 
     try:
-        summaries = summarize_clauses(rows, labels, run=run)
+        summaries = summarize_clauses(rows, labels, run=run, jobs=Workers(jobs, backend, scheduler))
         scored = [s for s in summaries if s.readings["robust"].counts.n_pairs]
         folders = list(_folders(summaries, out))
         for summary, folder in zip(summaries, folders, strict=True):

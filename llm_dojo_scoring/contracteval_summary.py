@@ -5,8 +5,10 @@
 # %% ../nbs/63a_contracteval_summary.ipynb #e405271d
 from __future__ import annotations
 
+from array import array
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -18,14 +20,15 @@ from llm_dojo_scoring.contracteval import (
     normalize_filename,
 )
 from .contracteval_mapping import label_passages
-from .contracteval_readings import READINGS, ClauseReading, read_clause_run
-from .core import is_blank, is_null
+from .contracteval_readings import READINGS, ClauseCounts, ClauseReading, read_clause_run
+from .core import is_blank, is_null, ratio, rounded
 from .cuad import canonical_category
 from .intervals import Interval
 from .labels import ERROR_PREFIX
 from .run_files import BadInput, read_records, some
 from .run_inputs import parsed_output
 from .shown_results import html_table
+from .workers import Workers, in_order
 
 # %% auto #0
 __all__ = ['ClauseSummary', 'summarize_clauses']
@@ -117,31 +120,26 @@ def _flat(source) -> Iterator[tuple[str, str | None, Mapping]]:
             yield f"{where} results[{i}]", None if is_null(name) else str(name), row
 
 
-def _by_run(source, run):
-    "Run to its rows with their places."
-    found: dict[str | None, list] = {}
+def _of_run(source, run):
+    "Place, run and row of one run, or of all."
+    seen = {}
     for where, name, row in _flat(source):
-        found.setdefault(name, []).append((where, row))
-    if run is None:
-        return found
-    if run not in found:
-        named = [k for k in found if k]
+        seen[name] = True
+        if run is None or name == run:
+            yield where, name, row
+    if run is not None and run not in seen:
+        named = [k for k in seen if k]
         fix = f"it has {some(named)}: choose one of them" if named else "it names no runs: leave --run out"
         raise BadInput(source if isinstance(source, (str, Path)) else "rows", f"run {run!r}", fix)
-    return {run: found[run]}
 
 # %% ../nbs/63a_contracteval_summary.ipynb #ff4ba9d5
-def _kind(rows):
-    "Are these rows of questions or of documents? All of one kind, or `BadInput`."
-    where, first = rows[0]
-    kind = "questions" if "category" in first else "mapping"
-    for place, row in rows:
-        if ("category" in row) != (kind == "questions"):
-            raise BadInput(place, f"rows of {kind} as before", "keep one kind of rows in a run")
-        if _first(row, _ANSWER)[0] is None and _failed(row) is None:
-            raise BadInput(
-                place, "the answer in `predicted`", f"the row has {some(row)}: name that column so"
-            )
+def _kind(place, row, before):
+    "Is this row a question or a document? As the run's rows before, or `BadInput`."
+    kind = "questions" if "category" in row else "mapping"
+    if before not in (None, kind):
+        raise BadInput(place, f"rows of {before} as before", "keep one kind of rows in a run")
+    if _first(row, _ANSWER)[0] is None and _failed(row) is None:
+        raise BadInput(place, "the answer in `predicted`", f"the row has {some(row)}: name that column so")
     return kind
 
 
@@ -175,64 +173,129 @@ def _question(row, where, truth):
     return contract, category, (stored, label_passages(stored)), answer
 
 # %% ../nbs/63a_contracteval_summary.ipynb #a178df4b
-def _read(columns):
-    "Both readings of aligned columns: contract, category, spans by reading, answer."
-    contracts, categories, spans, answers = columns
-    contracts = list(map(normalize_filename, contracts))  # one contract, however it is spelled
-    return {
+def _document(row, where, truth):
+    "A document with the part of the table that it is joined to."
+    if truth is None:
+        raise BadInput(where, "labels", "documents are joined to CUAD's table: give it with --labels")
+    contract = _contract(row, where)
+    key, answer = normalize_filename(contract), parsed_output(_first(row, _ANSWER)[1])
+    unreadable = {key: truth.unparseable[key]} if key in truth.unparseable else {}
+    own = ({key: truth[key]} if key in truth else {}), unreadable
+    return {"filename": contract, "predicted": answer, "error": _failed(row)}, own
+
+
+def _judged_questions(asked):
+    "The readings of some questions."
+    kept = [a for a in asked if a[2] is not None]
+    columns = [list(c) for c in zip(*kept, strict=True)] if kept else [[], [], [], []]
+    contracts = list(map(normalize_filename, columns[0]))  # one contract, however it is spelled
+    readings = {
         name: read_clause_run(
-            [s[i] for s in spans], answers, name, categories=categories, contracts=contracts
+            [s[i] for s in columns[2]], columns[3], name, categories=columns[1], contracts=contracts
         )
         for i, name in enumerate(READINGS)
     }
+    return readings, {"n_rows": len(asked), "n_without_truth": len(asked) - len(kept)}, {}
 
 
-def _summary(run, kind, readings, notes, bands=None):
-    intervals = {name: reading.intervals() for name, reading in readings.items()}
-    return ClauseSummary(run, kind, readings, intervals, notes, bands)
+_LEFT = "n_docs n_unjoined n_failed_docs n_parse_errors n_unparseable_gt n_routed_docs".split()
 
 
-def _questions(run, rows, truth):
-    asked = [_question(row, where, truth) for where, row in rows]
-    kept = [a for a in asked if a[2] is not None]
-    notes = {"n_rows": len(asked), "n_docs": len({normalize_filename(a[0]) for a in kept})}
-    notes["n_without_truth"] = len(asked) - len(kept)
-    columns = [list(c) for c in zip(*kept, strict=True)] if kept else [[], [], [], []]
-    return _summary(run, "questions", _read(columns), notes)
-
-
-def _document_row(row, where):
-    answer = parsed_output(_first(row, _ANSWER)[1])
-    return {"filename": _contract(row, where), "predicted": answer, "error": _failed(row)}
-
-
-def _mapping(run, rows, truth, categories):
-    if truth is None:
-        raise BadInput(rows[0][0], "labels", "documents are joined to CUAD's table: give it with --labels")
-    documents = [_document_row(row, where) for where, row in rows]
+def _judged_documents(asked, categories):
+    "The readings of some documents, what did not become a pair, and how near the misses are."
+    documents, truth = [row for row, _ in asked], MasterTruth()
+    for _, (own, unreadable) in asked:
+        truth.update(own)
+        truth.unparseable |= unreadable
     readings, notes, bands = {}, {}, {}
     for name, mapped in zip(READINGS, ("published", "corrected"), strict=True):
         found = evaluate_record(documents, truth, categories, reading=mapped)
-        pairs = found["rows"]
-        readings[name] = read_clause_run(
-            [p["label"] for p in pairs],
-            [p["output"] for p in pairs],
-            name,
-            categories=[p["category"] for p in pairs],
-            contracts=[p["filename"] for p in pairs],
+        label, output, category, contract = (
+            [p[k] for p in found["rows"]] for k in ("label", "output", "category", "filename")
         )
-        kept = "n_docs n_unjoined n_failed_docs n_parse_errors n_unparseable_gt n_routed_docs".split()
-        notes = {"n_rows": len(documents), **{k: found[k] for k in kept}}
-        bands[name] = coverage_bands(documents, truth, categories, reading=mapped)
-    return _summary(run, "mapping", readings, notes, bands)
+        readings[name] = read_clause_run(label, output, name, categories=category, contracts=contract)
+        notes = {"n_rows": len(documents), **{k: found[k] for k in _LEFT}}
+        bands[name] = coverage_bands(documents, truth, categories, reading=mapped, counts=True)
+    return readings, notes, bands
+
+
+def _judged(categories, chunk):
+    "A chunk of one run: readings, notes and bands, all of them counts."
+    run, kind, asked = chunk
+    return (
+        run,
+        kind,
+        _judged_questions(asked) if kind == "questions" else _judged_documents(asked, categories),
+    )
 
 # %% ../nbs/63a_contracteval_summary.ipynb #d85fd3e2
+_CHUNK = {"questions": 256, "mapping": 16}  # rows that a worker takes at once
+
+
+def _chunks(rows, truth):
+    "Rows as they come, gathered by run: run, kind, and questions or documents with their truth."
+    kinds, waiting = {}, {}
+    for where, run, row in rows:
+        kinds[run] = kind = _kind(where, row, kinds.get(run))
+        read = _question if kind == "questions" else _document
+        waiting.setdefault(run, []).append(read(row, where, truth))
+        if len(waiting[run]) == _CHUNK[kind]:
+            yield run, kind, waiting.pop(run)
+    for run, asked in waiting.items():
+        yield run, kinds[run], asked
+
+
+def _added(into, counts):
+    for key, value in counts.items():
+        into[key] = into[key] + value if key in into else value
+
+
+def _shares(n_pos, **held):
+    return {"n_pos": n_pos, **{k: rounded(ratio(v, n_pos) or 0) for k, v in held.items()}}
+
+
+class _Tally:
+    "The counts of one run, chunk by chunk."
+
+    def __init__(self, kind):
+        self.kind, self.notes, self.bands = kind, {}, {name: {} for name in READINGS}
+        self.counts = {name: ({"all": ClauseCounts()}, {}, {}, array("d")) for name in READINGS}
+
+    def add(self, readings, notes, bands):
+        _added(self.notes, notes)
+        for name, reading in readings.items():
+            both, by_category, by_contract, jaccards = self.counts[name]
+            _added(both, {"all": reading.counts})
+            _added(by_category, reading.by_category)
+            _added(by_contract, reading.by_contract)
+            jaccards.extend(reading.jaccards)
+            _added(self.bands[name], bands.get(name, {}))
+
+    def summary(self, run):
+        readings = {
+            name: ClauseReading(name, both["all"], by_category, by_contract, tuple(jaccards))
+            for name, (both, by_category, by_contract, jaccards) in self.counts.items()
+        }
+        intervals = {name: reading.intervals() for name, reading in readings.items()}
+        if self.kind == "mapping":
+            bands = {name: _shares(**counts) for name, counts in self.bands.items()}
+            return ClauseSummary(run, self.kind, readings, intervals, self.notes, bands)
+        documents = {"n_docs": len(readings["robust"].by_contract)}
+        notes = {
+            "n_rows": self.notes["n_rows"],
+            **documents,
+            "n_without_truth": self.notes["n_without_truth"],
+        }
+        return ClauseSummary(run, self.kind, readings, intervals, notes)
+
+# %% ../nbs/63a_contracteval_summary.ipynb #25d5acb2
 def summarize_clauses(
     source: object,  # A path, a frame, or dictionaries: rows of questions or of documents
     labels: object = None,  # CUAD's table as a path, or what `load_master_gt(spans="stored")` gave
     *,
     run: str | None = None,  # One of several runs
     categories: Iterable[str] | None = None,  # Questions of a mapping; `None`: the 32 obligation categories
+    jobs: int | Workers = 1,  # Processes, or `Workers`; no result depends on it
 ) -> list[ClauseSummary]:  # One per run, in the order of the file
     """Summarize the runs of a file under the paper's and the robust reading.
 
@@ -241,13 +304,11 @@ def summarize_clauses(
     truth = labels if labels is None or isinstance(labels, Mapping) else _table(labels)
     if isinstance(truth, Mapping) and not isinstance(truth, MasterTruth):
         truth = MasterTruth({normalize_filename(k): v for k, v in truth.items()})
-    made = []
-    for name, rows in _by_run(source, run).items():
-        if _kind(rows) == "questions":
-            made.append(_questions(name, rows, truth))
-        else:
-            made.append(_mapping(name, rows, truth, categories))
-    return made
+    judge = partial(_judged, None if categories is None else list(categories))
+    chunks, tallies = _chunks(_of_run(source, run), truth), {}
+    for name, kind, found in in_order(judge, chunks, Workers.of(jobs)):
+        tallies.setdefault(name, _Tally(kind)).add(*found)
+    return [tally.summary(name) for name, tally in tallies.items()]
 
 # %% ../nbs/63a_contracteval_summary.ipynb #75f5a671
 def _table(path):

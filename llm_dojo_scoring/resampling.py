@@ -333,6 +333,22 @@ def _cached_counts(n, n_boot, seed, stream):
         _counts_cache.popitem(last=False)
     return counts
 
+
+def _exact_pieces(columns):
+    """Pieces that add up to the columns, the largest first, and whose sums over a resample are exact in any order.
+
+    Columns that three pieces cannot hold (values of four sizes, each far from the next) stay whole."""
+    places = len(columns).bit_length()  # a resample of n adds so many binary places
+    pieces, rest = [], columns
+    while len(pieces) < 3:
+        _, above = np.frexp(np.abs(rest).max(axis=0))  # every value is below 2 ** above
+        step = np.ldexp(1.0, np.maximum(above + places - 53, -1000))
+        pieces.append(np.rint(rest / step) * step)
+        rest = rest - pieces[-1]
+        if not rest.any():
+            return pieces
+    return [columns]
+
 # %% ../nbs/49b_resampling.ipynb #fc03c92c
 def resampled_sums(
     columns: np.ndarray,  # n documents by m metrics, without missing values
@@ -343,8 +359,8 @@ def resampled_sums(
 ) -> np.ndarray:  # `n_boot` by m sums
     """Sums of all columns over the same resamples of documents.
 
-    Exact for whole numbers (counts); for fractions, equal to `resampled_means` up to the order of adding.
-    Raises `ValueError` unless `columns` has two dimensions and at least one row."""
+    Exact up to one rounding, so that no bit depends on the machine or on which columns are added up together;
+    `resampled_means` rounds at each addition. Raises `ValueError` unless `columns` has two dimensions and at least one row."""
     columns = np.ascontiguousarray(columns, dtype=float)
     if columns.ndim != 2 or not len(columns):
         refuse("columns", "documents by metrics, with at least one document", f"shape {columns.shape}")
@@ -355,7 +371,11 @@ def resampled_sums(
         blocks = (counts[i : i + step] for i in range(0, n_boot, step))
     else:
         blocks = (_count_rows(rows, n) for rows in index_blocks(n, n_boot, seed=seed, stream=stream))
-    return np.concatenate([block.astype(float) @ columns for block in blocks])
+    pieces = _exact_pieces(columns)
+    wide = np.concatenate(pieces, axis=1)
+    sums = np.concatenate([block.astype(float) @ wide for block in blocks])
+    first, *others = np.split(sums, len(pieces), axis=1)
+    return first + sum(reversed(others)) if others else first
 
 # %% ../nbs/49b_resampling.ipynb #cec99e67
 def order_statistic(

@@ -8,20 +8,23 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
+from functools import partial
 from html import escape
+from itertools import chain
 from pathlib import Path
 
-from .config import settings
+from .config import Settings, settings
 from .core import finite, mean_or_none, rounded
 from .extraction.row import clause_by_clause, row_of
 from .extraction.score import score_extraction
 from .master_labels import join_key
-from .run_files import BadInput, read_records
+from .run_files import BadInput, file_at, read_records
 from .run_inputs import read_predictions, row_id
 from .run_labels import Labels, read_labels, read_presence
 from .score_run import checked_field_types, scorer_record
 from .scored_run import METRICS
 from .shown_results import figures_html
+from .workers import Workers, in_chunks, in_order
 
 # %% auto #0
 __all__ = ['manifest_version', 'RescoredRow', 'Rescored', 'rescore', 'rescore_manifest', 'summarize', 'Move', 'Moves',
@@ -107,12 +110,19 @@ _COLUMNS = (
     "document_name parties effective_date term_length governing_law renewal_terms termination_clauses key_obligations"
 ).split()
 _EXPECTED = ("expected_fields", "expected", "ground_truth", "labels")
+_CHUNK = 16  # documents that a worker takes at once
+
+
+def _is_pack(path):
+    "A folder of runs, each with its rows in a file of its own?"
+    heads = ("runs.jsonl", "runs.jsonl.gz")
+    return isinstance(path, (str, Path)) and any((file_at(path) / name).is_file() for name in heads)
 
 
 def _own_labels(path, run):
     "What a manifest expects itself, by document key: expected fields and presence."
     found = {}
-    if not isinstance(path, (str, Path)) or not Path(path).is_dir():
+    if not _is_pack(path):
         for where, row in read_records(path, "manifest"):
             rows = row["results"] if isinstance(row.get("results"), list) else [row]
             for one in rows:
@@ -132,14 +142,29 @@ def _truth(path, labels, run, types):
     return {key: (label.expected, label.presence) for key, label in read.items()}
 
 
-def _rescored(prediction, expected, presence, types, disaggregate):
+@dataclass(frozen=True)
+class _Plan:
+    "What rescoring depends on besides the documents; travels to worker processes."
+
+    types: dict[str, str]
+    settings: Settings
+    disaggregate: bool
+
+
+def _rescored(plan, prediction, expected, presence):
     "One document, without its text and by words alone."
-    predicted = clause_by_clause(prediction.predicted) if disaggregate else prediction.predicted
-    result = score_extraction("contract", types, predicted, expected, None, embedding=False)
+    predicted = clause_by_clause(prediction.predicted) if plan.disaggregate else prediction.predicted
+    result = score_extraction("contract", plan.types, predicted, expected, None, embedding=False)
     options = {"presence": presence, "details": prediction.details, "embedding": False}
-    row = row_of(result, prediction.predicted, expected, types, **options)
+    row = row_of(result, prediction.predicted, expected, plan.types, **options)
     rules = {f: (result.verdicts[f].rule if result.verdicts.get(f) else "list") for f in result.field_scores}
     return RescoredRow(prediction.doc_id, row, rules, expected)
+
+
+def _rescored_chunk(plan, documents):
+    "Some documents, under the plan's settings."
+    with settings(plan.settings):
+        return [_rescored(plan, *document) for document in documents]
 
 
 def _why_not(prediction, truth, seen):
@@ -150,6 +175,17 @@ def _why_not(prediction, truth, seen):
         return "failed" if prediction.failed else "no prediction"
     return "" if truth.get(prediction.key, ({},))[0] else "nothing expected"
 
+
+def _scorable(predictions, truth, skipped):
+    "Predictions with what was expected; why another is not scored goes into `skipped`."
+    seen = set()
+    for prediction in predictions:
+        if why := _why_not(prediction, truth, seen):
+            skipped.append(f"{prediction.doc_id}: {why}")
+        else:
+            yield prediction, *truth[prediction.key]
+        seen.add(prediction.key)
+
 # %% ../nbs/75_rescore.ipynb #ebc7b877
 def rescore(
     manifest: object,  # A file of predictions, a folder with runs.jsonl, a frame, or dictionaries
@@ -158,21 +194,19 @@ def rescore(
     labels: object = None,  # What is expected, where the manifest does not say it; as for `read_labels`
     run: str | None = None,  # The run, where the manifest holds several
     disaggregate: bool = False,  # Cut clause lists into clauses first
+    jobs: int | Workers = 1,  # Processes, or `Workers`; no result depends on it
 ) -> Rescored:  # Rows, rules, means, and what was skipped
     """Score the stored predictions of a manifest with the present scorer.
 
     Embeddings are off for this call alone, whatever the settings say. Raises `BadInput` for a file that cannot be read
     whole. Source: Scoring & Metrics Reference, section 8."""
     types = dict(field_types) if field_types is not None else checked_field_types()
-    truth, rows, skipped, seen = _truth(manifest, labels, run, types), [], [], set()
-    with settings(field_scoring__embedding_enabled=False):
-        for prediction in read_predictions(manifest, run=run, fields=types):
-            if why := _why_not(prediction, truth, seen):
-                skipped.append(f"{prediction.doc_id}: {why}")
-            else:
-                rows.append(_rescored(prediction, *truth[prediction.key], types, disaggregate))
-            seen.add(prediction.key)
-        scorer = scorer_record()
+    truth, skipped, workers = _truth(manifest, labels, run, types), [], Workers.of(jobs)
+    with settings(field_scoring__embedding_enabled=False) as chosen:
+        plan, scorer = _Plan(types, chosen, disaggregate), scorer_record()
+    documents = _scorable(read_predictions(manifest, run=run, fields=types), truth, skipped)
+    chunks = in_order(partial(_rescored_chunk, plan), in_chunks(documents, _CHUNK), workers)
+    rows = list(chain.from_iterable(chunks))
     name = str(manifest) if isinstance(manifest, (str, Path)) else run or "rows"
     return Rescored(tuple(rows), tuple(skipped), name, scorer)
 
@@ -230,14 +264,14 @@ class Move:
         "After minus before; `None` when one of them is missing."
         return None if self.before is None or self.after is None else self.after - self.before
 
+    def _repr_html_(self):
+        return figures_html(self)
+
     def as_dict(self) -> dict:
         "One flat row."
         told = {"doc_id": self.doc_id, "field": self.field, "rule": self.rule}
         told |= {"before": self.before, "after": self.after, "change": rounded(self.change)}
         return {**told, "expected": self.expected, "predicted": self.predicted}
-
-    def _repr_html_(self):
-        return figures_html(self)
 
 
 @dataclass(frozen=True, slots=True)

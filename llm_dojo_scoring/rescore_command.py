@@ -13,6 +13,7 @@ import typer
 
 from .command_line import version_of
 from .output_files import replace_whole
+from .worker_options import BackendOption, JobsOption, SchedulerOption
 
 # %% auto #0
 __all__ = ['app', 'dojo_rescore']
@@ -50,8 +51,10 @@ def _keyed(manifests, run):
 
 def _present(manifests, must):
     "The manifests that are there; the others are warned about, and refused when none is left."
+    from llm_dojo_scoring.run_files import file_at
+
     there = []
-    for path in dict.fromkeys(manifests):
+    for path in map(file_at, dict.fromkeys(map(str, manifests))):
         if path.exists():
             there.append(path)
         else:
@@ -102,24 +105,26 @@ app = typer.Typer(add_completion=False, rich_markup_mode=None, pretty_exceptions
 @app.command()
 def dojo_rescore(
     manifests: Annotated[
-        list[Path] | None,
-        typer.Argument(help="Manifests: JSONL, JSONL.gz, CSV, parquet, or a folder of runs."),
+        list[str] | None,
+        typer.Argument(
+            help="Manifests: JSONL, JSONL.gz, CSV, parquet, a folder of parts or of runs, or a URL of one."
+        ),
     ] = None,
     manifest: Annotated[
-        list[Path] | None, typer.Option(help="A manifest; may be given several times.")
+        list[str] | None, typer.Option(help="A manifest; may be given several times.")
     ] = None,
     auto_50: Annotated[
         bool, typer.Option("--auto-50", help="Also the series over fifty documents in data/manifests.")
     ] = False,
     labels: Annotated[
-        Path | None, typer.Option(help="What is expected, where the manifests do not say it.")
+        str | None, typer.Option(help="What is expected, where the manifests do not say it.")
     ] = None,
     run: Annotated[str | None, typer.Option(help="The run, where a manifest holds several.")] = None,
     taxonomy: Annotated[
         Path | None, typer.Option(help="YAML with the field types; without it the shipped one.")
     ] = None,
     against: Annotated[
-        Path | None, typer.Option(help="Scores to hold the present ones against: lists what moved.")
+        str | None, typer.Option(help="Scores to hold the present ones against: lists what moved.")
     ] = None,
     out: Annotated[
         Path | None,
@@ -133,6 +138,9 @@ def dojo_rescore(
     disaggregate: Annotated[
         bool, typer.Option("--disaggregate", help="Cut clause lists into clauses first.")
     ] = False,
+    jobs: JobsOption = 1,
+    backend: BackendOption = "processes",
+    scheduler: SchedulerOption = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
     version: Annotated[
         bool,
@@ -145,6 +153,7 @@ def dojo_rescore(
 
     Status: 0 done, 1 nothing scored or, with --against, a score moved, 2 bad usage or input."""
     from llm_dojo_scoring.run_files import BadInput
+    from llm_dojo_scoring.workers import Workers
 
     asked = [*(manifests or []), *(manifest or []), *(_series() if auto_50 else [])]
     if not asked:
@@ -157,7 +166,8 @@ def dojo_rescore(
         typer.echo("dojo-rescore: --moves needs --against: name the scores to compare with", err=True)
         raise typer.Exit(2)
     try:
-        found = _rescored(_present(asked, must=True), labels, run, taxonomy, disaggregate)
+        options = {"run": run, "disaggregate": disaggregate, "jobs": Workers(jobs, backend, scheduler)}
+        found = _rescored(_present(asked, must=True), labels, taxonomy, options)
         moved = _against(found, against, run)
     except BadInput as e:
         typer.echo(f"dojo-rescore: {e}", err=True)
@@ -169,7 +179,7 @@ def dojo_rescore(
     _deliver(found, moved, out or usual, moves, as_json)
 
 # %% ../nbs/75a_rescore_command.ipynb #98ba88e0
-def _rescored(paths, labels, run, taxonomy, disaggregate):
+def _rescored(paths, labels, taxonomy, options):
     "Name to `Rescored`, every manifest read whole before anything is written."
     from llm_dojo_scoring.rescore import rescore
     from llm_dojo_scoring.run_labels import read_labels
@@ -177,8 +187,8 @@ def _rescored(paths, labels, run, taxonomy, disaggregate):
 
     types = checked_field_types("contract", taxonomy)
     truth = None if labels is None else read_labels(labels, fields=types)
-    options = {"labels": truth, "run": run, "disaggregate": disaggregate}
-    return {name: rescore(path, types, **options) for name, path in _keyed(paths, run).items()}
+    named = _keyed(paths, options["run"]).items()
+    return {name: rescore(str(path), types, labels=truth, **options) for name, path in named}
 
 
 def _against(found, against, run):

@@ -18,6 +18,7 @@ import typer
 from .command_line import one_line_for_bad_input, version_of
 from .output_files import replace_whole, run_folders
 from .run_files import file_at, parts_of
+from .worker_options import BackendOption, JobsOption, SchedulerOption
 
 # %% auto #0
 __all__ = ['app', 'dojo_score']
@@ -260,11 +261,9 @@ def dojo_score(
         bool, typer.Option("--parquet", help="Also write fields.parquet (extra: parquet).")
     ] = False,
     out: Annotated[Path, typer.Option(help="Folder for the outputs.")] = Path("dojo-score"),
-    jobs: Annotated[int, typer.Option(min=1, help="Worker processes; the result does not depend on it.")] = 1,
-    backend: Annotated[str, typer.Option(help="processes, or dask (extra: dask).")] = "processes",
-    scheduler: Annotated[
-        str | None, typer.Option(help="Address of the Dask scheduler, such as tcp://10.0.0.7:8786.")
-    ] = None,
+    jobs: JobsOption = 1,
+    backend: BackendOption = "processes",
+    scheduler: SchedulerOption = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print the summaries as JSON.")] = False,
     version: Annotated[
         bool,

@@ -14,7 +14,7 @@ from .core import refuse
 from .run_files import BadInput
 
 # %% auto #0
-__all__ = ['BACKENDS', 'Workers', 'in_order']
+__all__ = ['BACKENDS', 'Workers', 'in_chunks', 'in_order']
 
 # %% ../nbs/46d_workers.ipynb #d6fb8e9a
 BACKENDS = ("processes", "dask")
@@ -46,15 +46,32 @@ class Workers:
         "Read an argument `jobs`. Raises `BadInput` for anything else."
         return value if isinstance(value, cls) else cls(value)
 
+# %% ../nbs/46d_workers.ipynb #0451220a
+def in_chunks(
+    items: Iterable,  # Rows, or anything else
+    size: int,  # How many at most stand in a chunk
+) -> Iterator[list]:  # Lists of `size` items, the last one shorter
+    "Cut a sequence into chunks, drawing one chunk at a time. Raises `ValueError` for a size below 1."
+    if size < 1:
+        refuse("size", "at least 1", size)
+    items = iter(items)
+    while chunk := list(islice(items, size)):
+        yield chunk
+
 # %% ../nbs/46d_workers.ipynb #a74ed406
 _WINDOW = 4  # chunks under way for each process
 _TRIES = 3
 
 
-def _in_windows(chunks, size):
-    chunks = iter(chunks)
-    while window := list(islice(chunks, size)):
-        yield window
+def _distributed(client):
+    "Joblib's backend for a cluster: chunks go there even while one thread is all that is left of it."
+    from joblib._dask import DaskDistributedBackend
+
+    class Distributed(DaskDistributedBackend):
+        def effective_n_jobs(self, n_jobs):
+            return max(2, super().effective_n_jobs(n_jobs))  # joblib works by itself where one job is enough
+
+    return Distributed(client=client, wait_for_workers_timeout=60)
 
 
 @contextmanager
@@ -73,7 +90,7 @@ def _cluster(scheduler):
         raise BadInput(f"scheduler {scheduler}", "a Dask scheduler that answers", why) from None
     try:
         threads = sum(client.nthreads().values())
-        with parallel_config("dask", wait_for_workers_timeout=60):
+        with parallel_config(_distributed(client)):
             yield max(threads, 1)
     finally:
         client.close()
@@ -118,5 +135,5 @@ def in_order(
     where = _cluster(workers.scheduler) if workers.scheduler else _processes(workers.jobs)
     with where as threads:
         n_jobs = -1 if workers.scheduler else workers.jobs
-        for window in _in_windows(chunks, _WINDOW * threads * (workers.jobs if workers.scheduler else 1)):
+        for window in in_chunks(chunks, _WINDOW * threads * (workers.jobs if workers.scheduler else 1)):
             yield from _worked(function, window, n_jobs)
