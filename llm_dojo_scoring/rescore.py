@@ -9,7 +9,6 @@ import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import partial
-from html import escape
 from itertools import chain
 from pathlib import Path
 
@@ -23,7 +22,7 @@ from .run_inputs import read_predictions, row_id
 from .run_labels import Labels, read_labels, read_presence
 from .score_run import checked_field_types, scorer_record
 from .scored_run import METRICS
-from .shown_results import figures_html
+from .shown_results import figures_html, html_table
 from .workers import Workers, in_chunks, in_order
 
 # %% auto #0
@@ -315,12 +314,8 @@ class Moves:
         return f"Moves({len(self.moved)} of {self.n_compared} scores in {self.n_documents} documents)"
 
     def _repr_html_(self):
-        rows = "".join(
-            "<tr>" + "".join(f"<td>{escape(str(v))}</td>" for v in row.values()) + "</tr>"
-            for row in self.by_rule()
-        )
-        head = "".join(f"<th>{h}</th>" for h in ("field", "rule", "moved", "rose", "fell", "sum"))
-        return f"<p>{escape(repr(self))}</p><table><tr>{head}</tr>{rows}</table>"
+        head = ["field", "rule", "moved", "rose", "fell", "sum"]
+        return html_table(head, [list(row.values()) for row in self.by_rule()], repr(self))
 
 # %% ../nbs/75_rescore.ipynb #a800cb67
 _LEAST = 0.5e-4  # half of the last decimal that records keep
