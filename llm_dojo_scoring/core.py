@@ -108,12 +108,10 @@ def says_nothing(
 
     Compared whole, trimmed of quotes, brackets and full stops, case folded: "None" is nothing, "Noneuclid Corp" is not.
     A container is nothing when all its values are."""
-    if is_blank(value):
-        return True
-    if isinstance(value, (*_ROWS, Mapping)):
-        return all(says_nothing(v) for v in leaves(value))
     if not isinstance(value, str):
-        return False
+        if is_blank(value):
+            return True
+        return isinstance(value, (*_ROWS, Mapping)) and all(says_nothing(v) for v in leaves(value))
     if len(value) > _LONGEST:
         return not any(map(str.isalnum, value))
     words = " ".join(value.casefold().split()).strip("\"'`()[]{}<>*. ")

@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 import re
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Sequence
 from functools import lru_cache
 from itertools import chain
@@ -163,7 +163,8 @@ _DENSE = 200_000  # cells of the two word tables; beyond that rare words are cou
 def _mentions(texts):
     "Row, word as a number, and count of each distinct word of each text."
     cut = list(map(tokens, texts))
-    numbers = {word: number for number, word in enumerate(dict.fromkeys(chain.from_iterable(cut)))}
+    numbers = defaultdict()
+    numbers.default_factory = numbers.__len__  # a new word gets the next number
     words = np.fromiter(map(numbers.__getitem__, chain.from_iterable(cut)), dtype=np.int64)
     rows = np.repeat(np.arange(len(cut)), list(map(len, cut)))
     cells, counts = np.unique(rows * len(numbers) + words, return_counts=True)
