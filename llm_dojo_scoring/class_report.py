@@ -6,30 +6,19 @@
 from __future__ import annotations
 
 import html
-import io
 import re
 from collections.abc import Iterable, Sequence
 
 from .class_summary import ClassSummary
 from .classification import class_rates, top_confusions
 from .core import ratio, refuse
+from .plot_style import BLUE, ORANGE, figure_svg, new_figure, plot_style
 
 # %% auto #0
 __all__ = ['plot_confusion', 'confusion_svg', 'class_findings', 'class_report_html', 'class_report_markdown']
 
 # %% ../nbs/69b_class_report.ipynb #33ae8f89
-BLUE, ORANGE = "#0072B2", "#E69F00"
 _MOST = 40  # classes that a picture can hold
-_STYLE = {
-    "font.size": 9,
-    "font.family": "DejaVu Sans",
-    "axes.titlelocation": "left",
-    "axes.titlesize": 10,
-    "axes.titleweight": "bold",
-    "svg.fonttype": "none",
-    "svg.hashsalt": "llm-dojo-scoring",
-    "figure.constrained_layout.use": True,
-}
 
 
 def _largest(matrix, labels, most):
@@ -68,17 +57,13 @@ def plot_confusion(
     """Draw a confusion matrix: blue diagonal, orange mistakes, outlined where defensible, counts in the cells.
 
     The number of rows of each true class stands in its label. The forty largest classes are drawn."""
-    import matplotlib
-    from matplotlib.figure import Figure
-
     if len(matrix) != len(labels) or any(len(row) != len(labels) for row in matrix):
         refuse("matrix", "square, with one label for each row", f"{len(matrix)} rows, {len(labels)} labels")
     near = {frozenset(pair) for pair in equivalents}
     matrix, labels, more = _largest(matrix, list(labels), _MOST)
     side = 1.6 + 0.32 * max(len(labels), 2)
-    with matplotlib.rc_context(_STYLE):
-        figure = Figure(figsize=(side + 1.2, side))
-        ax = figure.add_subplot()
+    with plot_style():
+        figure, ax = new_figure(side + 1.2, side)
         for i, row in enumerate(matrix):
             for j, n in enumerate(row):
                 if n:
@@ -89,7 +74,7 @@ def plot_confusion(
         edge = max(len(shown), 1) - 0.5
         ax.set(xlim=(-0.5, edge), ylim=(edge, -0.5), xlabel="answered", ylabel="true (rows)")
         ax.tick_params(length=0)
-        ax.spines[:].set_color("#d9dee4")
+        ax.spines[:].set(visible=True, color="#d9dee4")
         ax.set_title(title + (f" ({more} smaller classes not drawn)" if more else ""))
     return figure
 
@@ -100,15 +85,7 @@ def confusion_svg(
     name: str = "confusion",  # Ids inside the picture begin with it
 ) -> str:  # An `<svg>` element
     "A figure as an inline SVG with a text for screen readers and nothing that changes from run to run."
-    import matplotlib
-
-    out = io.StringIO()
-    with matplotlib.rc_context(_STYLE):
-        figure.savefig(out, format="svg", metadata={"Date": None, "Creator": None})
-    svg = out.getvalue()
-    svg = re.sub(r"<metadata>.*?</metadata>", "", svg[svg.index("<svg") :], flags=re.S)
-    svg = re.sub(r'(\bid="|xlink:href="#|url\(#)', rf"\g<1>{name}-", svg)
-    return svg.replace("<svg ", f'<svg role="img" aria-label="{html.escape(alt)}" ', 1).strip()
+    return figure_svg(figure, name, alt)
 
 # %% ../nbs/69b_class_report.ipynb #58a2b9e9
 def _percent(value):

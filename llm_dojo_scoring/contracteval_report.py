@@ -13,27 +13,14 @@ from .contracteval import CONTRACTEVAL_TABLE_III
 from .contracteval_readings import CLAUSE_RATES
 from .contracteval_summary import ClauseSummary
 from .core import refuse
+from .plot_style import BLUE, GREY, VERMILION, figure_svg, new_figure, plot_style
 from .report_page import REPORT_CSS
-from .run_figures import figure_svg
 
 # %% auto #0
 __all__ = ['plot_clause_rates', 'plot_clause_forest', 'plot_category_heat', 'clause_findings', 'clause_report_html',
            'clause_report_markdown']
 
 # %% ../nbs/63b_contracteval_report.ipynb #39d85854
-BLUE, ORANGE, GREY = "#0072B2", "#D55E00", "#6b7280"
-_STYLE = {
-    "font.size": 9,
-    "font.family": "DejaVu Sans",
-    "axes.spines.top": False,
-    "axes.spines.right": False,
-    "axes.titlelocation": "left",
-    "axes.titlesize": 10,
-    "axes.titleweight": "bold",
-    "svg.fonttype": "none",
-    "svg.hashsalt": "llm-dojo-scoring",
-    "figure.constrained_layout.use": True,
-}
 _NAMES = {
     "precision": "precision",
     "recall": "recall",
@@ -44,15 +31,8 @@ _NAMES = {
     "no_related_rate": '"no related clause"',
     "false_no_related_rate": "... where there is one",
 }
-_COLOURS = {"paper": ORANGE, "robust": BLUE}
+_COLOURS = {"paper": VERMILION, "robust": BLUE}
 _OWN = {"f1": "f1", "f2": "f2", "jaccard": "jaccard_mean", "false_no_related": "false_no_related_rate"}
-
-
-def _axes(width, height):
-    from matplotlib.figure import Figure
-
-    figure = Figure(figsize=(width, height))
-    return figure, figure.add_subplot()
 
 
 def _bar(ax, y, interval, colour, label=None):
@@ -71,10 +51,8 @@ def plot_clause_rates(
     rates: Sequence[str] = CLAUSE_RATES,  # Which rates, from top to bottom
 ):  # A matplotlib figure
     "Each rate under both readings, with its interval over contracts."
-    import matplotlib
-
-    with matplotlib.rc_context(_STYLE):
-        figure, ax = _axes(7.2, 0.9 + 0.36 * len(rates))
+    with plot_style():
+        figure, ax = new_figure(7.2, 0.9 + 0.36 * len(rates))
         for row, rate in enumerate(rates):
             for i, (name, intervals) in enumerate(summary.intervals.items()):
                 y = len(rates) - 1 - row + (0.17 if i == 0 else -0.17)
@@ -99,21 +77,19 @@ def plot_clause_forest(
     """The run among the paper's 19 models by one rate: the run with its interval, the models as points, best on top.
 
     The run stands under the paper's reading, since that is how the models were scored."""
-    import matplotlib
-
     if rate not in _OWN:
         refuse("rate", f"one of {', '.join(_OWN)}", rate)
     own = summary.intervals["paper"][_OWN[rate]]
     rows = [(name, row[rate], False) for name, row in CONTRACTEVAL_TABLE_III.items()]
     rows += [] if own.value is None else [(summary.run or "this run", own.value, True)]
     rows.sort(key=lambda r: (r[1], r[0]), reverse=rate == "false_no_related")
-    with matplotlib.rc_context(_STYLE):
-        figure, ax = _axes(7.2, 0.7 + 0.2 * len(rows))
+    with plot_style():
+        figure, ax = new_figure(7.2, 0.7 + 0.2 * len(rows))
         if own.lo is not None:
-            ax.axvspan(own.lo, own.hi, color=ORANGE, alpha=0.12, lw=0)
+            ax.axvspan(own.lo, own.hi, color=VERMILION, alpha=0.12, lw=0)
         for y, (_, value, ours) in enumerate(rows):
             if ours:
-                _bar(ax, y, own, ORANGE)
+                _bar(ax, y, own, VERMILION)
             else:
                 ax.plot([value], [y], "o", color=GREY, ms=4)
                 ax.text(1.02, y, f"{value:.3f}", va="center", fontsize=8, color=GREY)
@@ -141,7 +117,7 @@ def _square(ax, x, y, value, turned):
         ax.text(x, y, "–", ha="center", va="center", fontsize=8, color=GREY)
         return
     good = 1 - value if turned else value
-    colour, alpha = (BLUE, 2 * good - 1) if good >= 0.5 else (ORANGE, 1 - 2 * good)
+    colour, alpha = (BLUE, 2 * good - 1) if good >= 0.5 else (VERMILION, 1 - 2 * good)
     ax.add_patch(Rectangle((x - 0.5, y - 0.5), 1, 1, color=colour, alpha=0.8 * alpha, lw=0))
     dark = 0.8 * alpha > 0.55
     ax.text(x, y, f"{value:.2f}", ha="center", va="center", fontsize=8, color="white" if dark else "black")
@@ -153,11 +129,9 @@ def plot_category_heat(
     most: int = 41,  # Categories that are drawn, those with the most present clauses
 ):  # A matplotlib figure
     "Rates of each category as a heat map: blue is good, orange is bad; present clauses and pairs stand in the label."
-    import matplotlib
-
     rows = _by_size(summary, reading)[:most]
-    with matplotlib.rc_context(_STYLE):
-        figure, ax = _axes(7.2, 0.8 + 0.22 * max(len(rows), 1))
+    with plot_style():
+        figure, ax = new_figure(7.2, 0.8 + 0.22 * max(len(rows), 1))
         for y, (_, counts) in enumerate(rows):
             for x, rate in enumerate(_CELLS):
                 _square(ax, x, y, counts.rate(rate), rate == "false_no_related_rate")

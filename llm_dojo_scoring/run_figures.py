@@ -5,68 +5,25 @@
 # %% ../nbs/50b_run_figures.ipynb #70349038
 from __future__ import annotations
 
-import io
-import re
 from collections.abc import Sequence
 
+from .plot_style import BLUE, ORANGE, VERMILION, figure_svg, new_figure, plot_style
 from .run_summary import RunSummary
 
 # %% auto #0
-__all__ = ['figure_svg', 'plot_field_means', 'plot_error_decomposition', 'plot_document_scores']
+__all__ = ['plot_field_means', 'plot_error_decomposition', 'plot_document_scores']
 
 # %% ../nbs/50b_run_figures.ipynb #5aa97e09
-BLUE, ORANGE, VERMILION, GREY = "#0072B2", "#E69F00", "#D55E00", "#6b7280"
-_STYLE = {
-    "font.size": 9,
-    "font.family": "DejaVu Sans",
-    "axes.spines.top": False,
-    "axes.spines.right": False,
-    "axes.titlelocation": "left",
-    "axes.titlesize": 10,
-    "axes.titleweight": "bold",
-    "svg.fonttype": "none",
-    "svg.hashsalt": "llm-dojo-scoring",
-    "figure.constrained_layout.use": True,
-}
-
-
-def _figure(height, width=7.6):
-    "A bare figure with one axes, outside pyplot, so that nothing global is touched."
-    from matplotlib.backends.backend_svg import FigureCanvasSVG
-    from matplotlib.figure import Figure
-
-    figure = Figure(figsize=(width, height))
-    FigureCanvasSVG(figure)
-    return figure, figure.add_subplot()
+_all_ = ["figure_svg"]
 
 # %% ../nbs/50b_run_figures.ipynb #1bd24828
-def figure_svg(
-    figure,  # A matplotlib figure
-    name: str,  # A short name, unique in the page; ids inside the picture begin with it
-    alt: str,  # What the picture says, for people who do not see it
-) -> str:  # An `<svg>` element
-    "A figure as an inline SVG with unique ids, a title for screen readers, and no metadata."
-    import matplotlib
-
-    out = io.StringIO()
-    with matplotlib.rc_context(_STYLE):
-        figure.savefig(out, format="svg", metadata={"Date": None, "Creator": None})
-    svg = out.getvalue()
-    svg = re.sub(r"<metadata>.*?</metadata>", "", svg[svg.index("<svg") :], flags=re.S)
-    svg = re.sub(r'(\bid="|xlink:href="#|href="#|url\(#)', rf"\g<1>{name}-", svg)
-    safe = alt.replace("&", "&amp;").replace("<", "&lt;").replace('"', "&quot;")
-    return svg.replace("<svg ", f'<svg role="img" aria-label="{safe}" ', 1).strip()
-
-
 def plot_field_means(
     summary: RunSummary,  # A summarized run
 ):  # A matplotlib figure
     "Mean score of each field with its interval; the number of scored documents stands at the right."
-    import matplotlib
-
     rows = [f for f in summary.fields.values() if f.mean is not None]
-    with matplotlib.rc_context(_STYLE):
-        figure, ax = _figure(0.7 + 0.28 * max(len(rows), 1))
+    with plot_style():
+        figure, ax = new_figure(height=0.7 + 0.28 * max(len(rows), 1))
         for y, f in enumerate(reversed(rows)):
             ax.plot([f.mean.lo, f.mean.hi], [y, y], color=BLUE, lw=2, solid_capstyle="butt")
             ax.plot([f.mean.value], [y], "o", color=BLUE, ms=5)
@@ -82,12 +39,12 @@ def plot_error_decomposition(
     summary: RunSummary,  # A summarized run
 ):  # A matplotlib figure
     "Share of exact, partial and missed answers of each field, with the counts in the bars."
-    import matplotlib
+    from matplotlib.patches import Patch
 
     rows = [f for f in summary.fields.values() if f.n_scored]
     parts = (("exact", "n_exact", BLUE), ("partial", "n_partial", ORANGE), ("missed", "n_missed", VERMILION))
-    with matplotlib.rc_context(_STYLE):
-        figure, ax = _figure(0.9 + 0.28 * max(len(rows), 1))
+    with plot_style():
+        figure, ax = new_figure(height=0.9 + 0.28 * max(len(rows), 1))
         for y, f in enumerate(reversed(rows)):
             left = 0.0
             for _, key, colour in parts:
@@ -102,7 +59,7 @@ def plot_error_decomposition(
         ax.set_yticks(range(len(rows)), [f.field for f in reversed(rows)])
         ax.set(xlim=(0, 1), ylim=(-0.6, len(rows) - 0.4))
         ax.set_title("Exact, partial and missed answers, counts in the bars")
-        handles = [matplotlib.patches.Patch(color=c, label=n) for n, _, c in parts]
+        handles = [Patch(color=c, label=n) for n, _, c in parts]
         ax.legend(handles=handles, loc="upper center", bbox_to_anchor=(0.5, -0.12), ncols=3, frameon=False)
     return figure
 
@@ -111,10 +68,8 @@ def plot_document_scores(
     scores: Sequence[float],  # One score in [0, 1] per scored document
 ):  # A matplotlib figure
     "How the documents' scores are spread, in steps of 0.05."
-    import matplotlib
-
-    with matplotlib.rc_context(_STYLE):
-        figure, ax = _figure(1.7)
+    with plot_style():
+        figure, ax = new_figure(height=1.7)
         ax.hist(list(scores), bins=[i / 20 for i in range(21)], color=BLUE, rwidth=0.92)
         ax.set(xlim=(0, 1), xlabel="score of a document", ylabel="documents")
         ax.yaxis.get_major_locator().set_params(integer=True)

@@ -5,35 +5,21 @@
 # %% ../../nbs/58a_mc.figures.ipynb #e8c3a85c
 from __future__ import annotations
 
-import os
 from collections.abc import Mapping, Sequence
-from pathlib import Path
 
-from ..core import refuse
+from ..plot_style import BLUE, GREY, ORANGE, VERMILION, new_figure, plot_style
+from ..plot_style import save_plot as save_figure
 
 # %% auto #0
-__all__ = ['style_axis', 'save_figure', 'plot_committees', 'plot_escalation', 'plot_failure_sweep', 'plot_failure_scale',
-           'plot_ablation', 'plot_pairwise']
+__all__ = ['style_axis', 'plot_committees', 'plot_escalation', 'plot_failure_sweep', 'plot_failure_scale', 'plot_ablation',
+           'plot_pairwise']
 
 # %% ../../nbs/58a_mc.figures.ipynb #5eb6ce53
-_BLUE, _ORANGE, _VERMILION, _GREY = "#0072B2", "#E69F00", "#D55E00", "#6b7280"
-_STYLE = {
-    "font.size": 9,
-    "font.family": "DejaVu Sans",
-    "axes.spines.top": False,
-    "axes.spines.right": False,
-    "svg.hashsalt": "llm-dojo-scoring",
-    "figure.constrained_layout.use": True,
-}
+_all_ = ["save_figure"]
 
 
 def _figure(width=6.0, height=2.6):
-    from matplotlib.backends.backend_agg import FigureCanvasAgg
-    from matplotlib.figure import Figure
-
-    figure = Figure(figsize=(width, height))
-    FigureCanvasAgg(figure)
-    return figure, figure.add_subplot()
+    return new_figure(width, height)
 
 # %% ../../nbs/58a_mc.figures.ipynb #74fbbc6c
 def style_axis(
@@ -51,29 +37,6 @@ def style_axis(
     ax.set_axisbelow(True)
     return ax
 
-
-def save_figure(
-    fig,  # Matplotlib figure
-    path: str | Path,  # Where to; the ending chooses the format
-    dpi: int = 150,  # Dots per inch
-) -> Path:  # The path
-    """Write a figure whole or not at all, without a date in it; folders are made.
-
-    Raises `ValueError` for an ending that matplotlib cannot write."""
-    path = Path(path)
-    kind = path.suffix.lstrip(".").lower()
-    if kind not in fig.canvas.get_supported_filetypes():
-        refuse("path", "a picture's name, such as curve.png", path.name)
-    path.parent.mkdir(parents=True, exist_ok=True)
-    draft = path.with_name(f".{path.name}.draft")
-    nothing = {"png": {"Software": None}, "svg": {"Date": None}, "pdf": {"CreationDate": None}}
-    try:
-        fig.savefig(draft, format=kind, dpi=dpi, metadata=nothing.get(kind))
-        os.replace(draft, path)
-    finally:
-        draft.unlink(missing_ok=True)
-    return path
-
 # %% ../../nbs/58a_mc.figures.ipynb #96633cde
 def plot_committees(
     exact: Mapping[int, Mapping],  # k to `estimate`, `ci_lo`, `ci_hi`, as `exact_committees` gives it
@@ -82,19 +45,17 @@ def plot_committees(
     title: str = "Accuracy of a committee",  # Title of the picture
 ):  # A matplotlib figure
     "Accuracy against the number of votes: exact line, band over documents, drawn dots, and where ever more votes lead."
-    import matplotlib
-
     ks = sorted(exact)
-    with matplotlib.rc_context(_STYLE):
+    with plot_style():
         figure, ax = _figure()
         lines = {key: [exact[k][key] for k in ks] for key in ("estimate", "ci_lo", "ci_hi")}
         if None not in lines["ci_lo"]:
-            ax.fill_between(ks, lines["ci_lo"], lines["ci_hi"], color=_BLUE, alpha=0.15, lw=0)
-        ax.plot(ks, lines["estimate"], color=_BLUE, lw=2, label="exact, with 95% interval")
+            ax.fill_between(ks, lines["ci_lo"], lines["ci_hi"], color=BLUE, alpha=0.15, lw=0)
+        ax.plot(ks, lines["estimate"], color=BLUE, lw=2, label="exact, with 95% interval")
         if drawn:
-            ax.plot(ks, [drawn[k]["estimate"] for k in ks], "o", color=_ORANGE, ms=5, label="drawn")
+            ax.plot(ks, [drawn[k]["estimate"] for k in ks], "o", color=ORANGE, ms=5, label="drawn")
         if limit is not None:
-            ax.axhline(limit, color=_GREY, ls="--", lw=1, label=f"ever more votes: {limit:.3f}")
+            ax.axhline(limit, color=GREY, ls="--", lw=1, label=f"ever more votes: {limit:.3f}")
         ax.set_xticks(ks)
         ax.legend(frameon=False, loc="lower right")
         style_axis(ax, title, "votes", "accuracy")
@@ -107,17 +68,15 @@ def plot_escalation(
     title: str = "Escalating the least confident documents",  # Title of the picture
 ):  # A matplotlib figure
     "Accuracy against cost; the share escalated stands at the points, the band is the stronger model's uncertainty."
-    import matplotlib
-
-    with matplotlib.rc_context(_STYLE):
+    with plot_style():
         figure, ax = _figure()
         cost, accuracy, low, high = (
             [row[k] for row in curve]
             for k in ("cost_multiplier", "accuracy", "accuracy_low", "accuracy_high")
         )
         if None not in accuracy:
-            ax.fill_between(cost, low, high, color=_BLUE, alpha=0.15, lw=0)
-        ax.plot(cost, accuracy, "-o", color=_BLUE, ms=4, label="by confidence")
+            ax.fill_between(cost, low, high, color=BLUE, alpha=0.15, lw=0)
+        ax.plot(cost, accuracy, "-o", color=BLUE, ms=4, label="by confidence")
         for row in curve:
             if row["accuracy"] is not None:
                 place = (row["cost_multiplier"], row["accuracy"])
@@ -126,7 +85,7 @@ def plot_escalation(
                 )
         if at_random:
             xs, ys = zip(*((row["cost_multiplier"], row["accuracy"]) for row in at_random), strict=True)
-            ax.plot(xs, ys, "--", color=_GREY, lw=1, label="at random")
+            ax.plot(xs, ys, "--", color=GREY, lw=1, label="at random")
         ax.legend(frameon=False, loc="lower right")
         ax.margins(y=0.15)
         style_axis(ax, title, "cost, against one answer of the first model", "accuracy")
@@ -138,13 +97,11 @@ def plot_failure_sweep(
     title: str = "Documents lost by number of tries",  # Title of the picture
 ):  # A matplotlib figure
     "Share lost against tries on a logarithmic axis: exact lines with and without a fallback, drawn dots where any were lost."
-    import matplotlib
-
-    with matplotlib.rc_context(_STYLE):
+    with plot_style():
         figure, ax = _figure()
         for fallback, colour, name in (
-            (False, _VERMILION, "without fallback"),
-            (True, _BLUE, "with fallback"),
+            (False, VERMILION, "without fallback"),
+            (True, BLUE, "with fallback"),
         ):
             own = [r for r in rows if r["fallback"] == fallback and r["failure_rate"] > 0]
             ax.plot(
@@ -165,16 +122,14 @@ def plot_failure_scale(
     title: str = "Losses expected at scale",  # Title of the picture
 ):  # A matplotlib figure
     "Expected losses against the number of documents, both logarithmic; the line of one lost document is dashed."
-    import matplotlib
-
-    with matplotlib.rc_context(_STYLE):
+    with plot_style():
         figure, ax = _figure()
         for (name, points), colour in zip(
-            expected.items(), (_VERMILION, _BLUE, _ORANGE, _GREY) * 9, strict=False
+            expected.items(), (VERMILION, BLUE, ORANGE, GREY) * 9, strict=False
         ):
             own = {n: lost for n, lost in points.items() if lost > 0 and n > 0}
             ax.plot(list(own), list(own.values()), "-o", color=colour, ms=4, label=name)
-        ax.axhline(1, color=_GREY, ls="--", lw=1)
+        ax.axhline(1, color=GREY, ls="--", lw=1)
         if any(lost > 0 for points in expected.values() for lost in points.values()):
             ax.set(xscale="log", yscale="log")
         if expected:
@@ -189,13 +144,11 @@ def plot_ablation(
     title: str = "A against B on shared documents",  # Title of the picture
 ):  # A matplotlib figure
     "Mean difference A − B with its interval; blue where the interval leaves out 0."
-    import matplotlib
-
     shown = [r for r in rows if r["ci_lo"] is not None][:most]
-    with matplotlib.rc_context(_STYLE):
+    with plot_style():
         figure, ax = _figure(height=0.9 + 0.22 * max(1, len(shown)))
         for y, row in enumerate(reversed(shown)):
-            colour = _BLUE if row["decided"] else _GREY
+            colour = BLUE if row["decided"] else GREY
             ax.plot([row["ci_lo"], row["ci_hi"]], [y, y], color=colour, lw=2, solid_capstyle="butt")
             ax.plot([row["mean"]], [y], "o", color=colour, ms=4)
         names = [f"{r['prompt_a']} against {r['prompt_b']}" for r in reversed(shown)]
@@ -212,7 +165,6 @@ def plot_pairwise(
     title: str = "Row minus column; outlined: the row beats the column",  # Title of the picture
 ):  # A matplotlib figure
     "Mean differences of all pairs as coloured cells in percentage points; pairs without shared documents stay empty."
-    import matplotlib
     from matplotlib.patches import Rectangle
 
     values = [
@@ -220,7 +172,7 @@ def plot_pairwise(
     ]
     reach = max((abs(cell["mean"]) for cell in matrix.values()), default=0) or 1.0
     side = 1.6 + 0.42 * max(2, len(versions))
-    with matplotlib.rc_context(_STYLE):
+    with plot_style():
         figure, ax = _figure(side + 1, side)
         ax.imshow(values, cmap="PuOr", vmin=-reach, vmax=reach)
         for i, a in enumerate(versions):
@@ -230,9 +182,7 @@ def plot_pairwise(
                     ink = "white" if abs(mean) > 0.6 * reach else "black"
                     ax.text(j, i, f"{100 * mean:+.0f}", ha="center", va="center", fontsize=7, color=ink)
                     if matrix[a, b]["beats"]:
-                        ax.add_patch(
-                            Rectangle((j - 0.48, i - 0.48), 0.96, 0.96, fill=False, lw=2, ec=_ORANGE)
-                        )
+                        ax.add_patch(Rectangle((j - 0.48, i - 0.48), 0.96, 0.96, fill=False, lw=2, ec=ORANGE))
         ax.set_xticks(
             range(len(versions)), versions, rotation=60, ha="right", rotation_mode="anchor", fontsize=8
         )
