@@ -3,6 +3,7 @@
 import gzip
 import itertools
 import json
+import random
 
 import pytest
 from growth import assert_near_linear, repeated
@@ -62,6 +63,17 @@ def test_short_and_long_lists_are_compared_alike(items, labels):
         long = free_text._overlaps.__wrapped__(items, labels)
     assert [table.tolist() for table in short] == [table.tolist() for table in long]
     assert len(short) == 5
+
+
+def test_rare_words_of_a_large_vocabulary_are_each_counted_in_its_own_place():
+    rng = random.Random(3)
+    items, labels = (
+        [" ".join(f"w{rng.randrange(4000)}" for _ in range(60)) for _ in range(60)] for _ in "ab"
+    )
+    f1, covered = free_text_similarities(items, labels), coverage_matrix(items, labels)
+    for (i, a), (j, b) in itertools.product(enumerate(items), enumerate(labels)):
+        assert f1[i, j] == score_free_text_field(a, b) and covered[i, j] == token_coverage(b, a)
+    assert len({*f1.flat}) > 3
 
 
 @given(anything, anything)
@@ -135,6 +147,13 @@ def test_another_jurisdiction_is_not_covered(predicted, expected):
     verdict = decide_containment(predicted, expected)
     assert verdict.score < 1.0 and "another place" in verdict.note
     assert score_containment_field(expected, expected) == 1.0
+
+
+@pytest.mark.parametrize(
+    "text, bare", [("12A Co", "12A"), ("12AB LP", "12AB"), ("A12 Co", "A12CO"), ("AB12 LP", "AB12LP")]
+)
+def test_two_letters_after_a_figure_belong_to_the_id(text, bare):
+    assert normalize_id(text) == bare
 
 
 @pytest.mark.parametrize("unit", ["a ", "a", "not ", "New York ", "§", "中", "-\n", "the the "])

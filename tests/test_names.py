@@ -77,6 +77,9 @@ def test_scores_are_in_range_and_equal_names_are_one(a, b):
         ("Fund II, L.P.", "Fund III, L.P."),
         ("Verizon Owner Trust 2019-A", "Verizon Owner Trust 2020-A"),
         ("Northern Trust Bank", "Southern Trust Bank"),
+        ("Western Union Pipe", "Eastern Union Pipe"),
+        ("Orchid A Fund", "Orchid Fund of Ohio"),
+        ("Lease 2021-03-04", "Lease 2021-04-03"),
         ("License Agreement", "Franchise Agreement"),
         ("Amendment No. 1", "Amendment No. 2"),
         ("Marathon Partners L.P.", "Magellan Terminals L.P."),
@@ -102,6 +105,7 @@ def test_look_alikes_stay_below_the_match_threshold(a, b):
         ("MOBILE VIRTUALNETWORK ENABLER", "Mobile Virtual Network Enabler"),
         ("J.P. Morgan Chase", "JPMorgan Chase"),
         ("Wal-Mart Stores", "Walmart Stores"),
+        ("Bank of Acm0s", "Bank of Acmos"),
     ],
 )
 def test_slips_of_the_pen_stay_above_it(a, b):
@@ -156,6 +160,11 @@ def test_variants_of_one_party_match(pack):
             pairs.add(found.groups())
     hits = sum(score_name_field(alias, name) >= 0.6 for name, alias in pairs)
     assert len(pairs) > 200 and hits / len(pairs) > 0.91  # “Bank” alone is none
+
+
+def test_both_names_are_shown_as_they_were_read():
+    found = decide_name("The Acmos bank, Inc.", "Acmos")
+    assert (found.predicted, found.expected) == ("THE ACMOS BANK", "ACMOS")
 
 
 @pytest.mark.parametrize(
