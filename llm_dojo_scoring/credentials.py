@@ -9,6 +9,7 @@ import hmac
 import logging
 import os
 import re
+import warnings
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 
@@ -90,6 +91,15 @@ class RedactingFilter(logging.Filter):
 _NAMES = ("langfuse.env", ".env", "config/environments/langfuse.env")
 
 # %% ../nbs/86b_credentials.ipynb #d3be2f07
+def _names_a_key(name):
+    return any(word in name for word in ("SECRET", "TOKEN", "PASSWORD", "API_KEY"))
+
+
+def _warn_of_readers(path):
+    if os.name == "posix" and path.stat().st_mode & 0o044:
+        warnings.warn(f"{path}: other users can read its keys; chmod 600 it", stacklevel=4)
+
+# %% ../nbs/86b_credentials.ipynb #2f43e6bc
 def env_files(
     folder: str | os.PathLike = ".",  # The project's folder
 ) -> list[Path]:  # Existing files, in the order in which they are asked
@@ -105,10 +115,13 @@ def find_settings(
 ) -> dict[str, str]:  # The names that have a value that is not blank
     """Look settings up without changing anything. The environment wins over the file.
 
-    Raises `ValueError` for a named file that is not there."""
+    Warns when other users can read keys in the file. Raises `ValueError` for a named file that is not there."""
+    names = list(names)
     if env_file is not None and not Path(env_file).is_file():
         refuse("env_file", "a file that exists", str(env_file))
     files = [Path(env_file)] if env_file is not None else env_files()[:1]
     found = read_env(files[0]) if files else {}
+    if any(found.get(n) for n in names if _names_a_key(n)):
+        _warn_of_readers(files[0])
     found.update({k: v for k, v in (os.environ if environ is None else environ).items() if v.strip()})
     return {n: found[n].strip() for n in names if found.get(n, "").strip()}

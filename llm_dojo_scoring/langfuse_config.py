@@ -42,6 +42,16 @@ class LangfuseConfig:
         return bool(self.public_key and self.secret_key)
 
     @property
+    def missing(
+        self,
+    ) -> str:  # Such as "no Langfuse keys: set LANGFUSE_SECRET_KEY in ..."; empty when complete
+        "Which keys are missing, and where they may stand."
+        keys = {"LANGFUSE_PUBLIC_KEY": self.public_key, "LANGFUSE_SECRET_KEY": self.secret_key}
+        lacking = [name for name, key in keys.items() if not key]
+        where = "in the environment, in langfuse.env or in .env here"
+        return f"no Langfuse keys: set {' and '.join(lacking)} {where}" if lacking else ""
+
+    @property
     def authorization(self) -> str:
         "The value of the `Authorization` header: to be sent, not shown."
         return "Basic " + base64.b64encode(f"{self.public_key}:{self.secret_key.reveal()}".encode()).decode()

@@ -126,9 +126,10 @@ class LangfuseSink(ServerSink):
         *,
         config: LangfuseConfig | None = None,  # Instead of the environment
         env_file: str | os.PathLike | None = None,  # Where keys may stand
-        **options,  # strict, include_text, mask, deadline, timeout: see `ServerSink`
+        strict: bool = False,  # Raise without keys, and when a flush leaves or loses something
+        **options,  # include_text, mask, deadline, timeout: see `ServerSink`
     ):
-        super().__init__(**options)
+        super().__init__(strict=strict, **options)
         self._client, self.config = client, config
         if client is None:
             self._connect(env_file)
@@ -138,7 +139,7 @@ class LangfuseSink(ServerSink):
         try:
             self.config = self.config or load_langfuse_config(env_file)
             if not self.config.complete:
-                raise Stopped("no Langfuse keys: set LANGFUSE_PUBLIC_KEY and LANGFUSE_SECRET_KEY")
+                raise Stopped(self.config.missing)
             self._client = _built(self.config)
         except Exception as e:
             self.available, self.error, self._client = False, redact(e, 300), None

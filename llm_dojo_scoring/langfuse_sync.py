@@ -5,6 +5,7 @@
 # %% ../nbs/98a_langfuse_sync.ipynb #a73b65c2
 from __future__ import annotations
 
+import logging
 import os
 import time
 import urllib.parse
@@ -12,7 +13,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from .core import is_blank, refuse
+from .core import is_blank
 from .credentials import Secret, redact
 from .experiment import moment_of
 from .export import write_codebook
@@ -63,6 +64,7 @@ _all_ = [
 ]
 
 # %% ../nbs/98a_langfuse_sync.ipynb #9937d40e
+_LOG = logging.getLogger("llm_dojo_scoring")
 _MOST_PAGES = 100_000
 _FIELDS = "core,basic,io,metadata,usage,trace_context"
 
@@ -103,7 +105,7 @@ class LangfuseClient:
     ):
         self.config = load_langfuse_config() if config is None else config
         if not (self.config.public_key and self.config.secret_key):
-            refuse("config", "settings with LANGFUSE_PUBLIC_KEY and LANGFUSE_SECRET_KEY", self.config)
+            raise ValueError(getattr(self.config, "missing", "the configuration lacks a key"))
         self.max_retries, self.min_interval = max_retries, min_interval
         self._last = float("-inf")
 
@@ -131,8 +133,9 @@ class LangfuseClient:
                     raise RuntimeError(str(e)) from None
                 if attempt == self.max_retries:
                     raise RuntimeError(f"given up after {attempt + 1} attempts: {e}") from None
-                asked = 2.0**attempt if e.after is None else e.after
-                time.sleep(max(1.0, asked) + 0.25 * attempt)
+                pause = max(1.0, 2.0**attempt if e.after is None else e.after) + 0.25 * attempt
+                _LOG.warning("%s; asked again in %.0f s", e, pause)
+                time.sleep(pause)
                 continue
             except Stopped as e:
                 raise RuntimeError(str(e)) from None
@@ -299,9 +302,7 @@ def sync_sorter_results(
 
     Raises `ValueError` without keys or for a kind of trace that has no rows, `RuntimeError` for what the server refuses."""
     if task not in SYNCED_TRACES:
-        refuse(
-            "task", f"a trace that becomes rows ({', '.join(SYNCED_TRACES)}); this one is unsupported", task
-        )
+        raise ValueError(f"unsupported trace {task!r}: only {' and '.join(SYNCED_TRACES)} become rows")
     client = LangfuseClient(load_langfuse_config(env_file))
     records = fetch_run_records(client, task=task, max_items=max_items, session_filter=session)
     frame = records_to_sorter_frame(records)

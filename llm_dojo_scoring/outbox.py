@@ -115,6 +115,18 @@ class Outbox:
         done = self.receipts()
         return [w for name, w in self.latest().items() if done.get((name, w.digest)) not in _CLOSED]
 
+    def reopen(self) -> int:  # How many
+        "Forget what the server confirmed or refused: a server that was emptied gets all of it again."
+        again = {(w.record.record_id, w.digest) for w in self.latest().values()}
+        rows = [
+            {"sink": self.sink, "record_id": name, "digest": digest, "status": "reopened"}
+            for (name, digest), status in self.receipts().items()
+            if status in _CLOSED and (name, digest) in again
+        ]
+        if rows:
+            append_records(receipts_path(self.manifest), rows, fsync=False)
+        return len(rows)
+
     def settle(
         self,
         closed: Iterable[tuple[Waiting, Outcome]],  # What became of some records

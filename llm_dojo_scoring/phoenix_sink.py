@@ -10,6 +10,7 @@ import re
 import urllib.parse
 from typing import Any
 
+from .core import refuse
 from .credentials import Secret
 from .http_call import call_json
 from .outbox import Later, Outcome, Rejected, Stopped
@@ -83,6 +84,8 @@ class PhoenixApi:
         api_key: str | Secret | None = None,  # `None`: `PHOENIX_API_KEY`, if there is one
     ):
         self.base_url = (base_url or os.environ.get("PHOENIX_URL") or DEFAULT_PHOENIX).rstrip("/")
+        if not self.base_url.startswith(("http://", "https://")):
+            refuse("base_url", f"an address such as {DEFAULT_PHOENIX}", self.base_url)
         self.project = project or os.environ.get("PHOENIX_PROJECT") or "default"
         self._key = Secret(api_key or os.environ.get("PHOENIX_API_KEY") or "")
         self._known = False

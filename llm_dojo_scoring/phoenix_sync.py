@@ -149,10 +149,10 @@ class PhoenixClient:
         project_name: str | None = None,  # `None`: `PHOENIX_PROJECT`, else "default"
     ) -> list[dict]:  # Traces in the shape of `traces.trace_from_span`
         "Root spans as traces, all pages; empty, with `error` set, when they cannot be read."
-        api = PhoenixApi(self.base_url, project_name)
         try:
+            api = PhoenixApi(self.base_url, project_name)
             found = api.pages(api.in_project("spans"), limit=1000, parent_id="null")
-        except (Later, Stopped) as e:
+        except (Later, Stopped, ValueError) as e:
             self.error = redact(e, 300)
             return []
         traces = [trace_from_span(span) for span in found]
@@ -165,12 +165,12 @@ class PhoenixClient:
         project_name: str | None = None,  # `None`: `PHOENIX_PROJECT`, else "default"
     ) -> list[dict]:  # Annotations: `span_id`, `name`, `result`, `metadata`, `identifier`
         "The scores that stand at spans, all pages; empty, with `error` set, when they cannot be read."
-        api, found = PhoenixApi(self.base_url, project_name), []
-        ids = [s["context"]["span_id"] for s in traces]
+        ids, found = [s["context"]["span_id"] for s in traces], []
         try:
+            api = PhoenixApi(self.base_url, project_name)
             for i in range(0, len(ids), 50):
                 found += api.pages(api.in_project("span_annotations"), span_ids=ids[i : i + 50], limit=1000)
-        except (Later, Stopped) as e:
+        except (Later, Stopped, ValueError) as e:
             self.error = redact(e, 300)
         return found
 

@@ -5,13 +5,16 @@
 # %% ../nbs/98c_sync_command.ipynb #fac3864d
 from __future__ import annotations
 
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Annotated
 
 import orjson
 import typer
 
-from .command_line import version_of
+from .command_line import one_line_for_bad_input, version_of
+from .export_command import spoken_warnings
+from .run_files import BadInput
 
 # %% auto #0
 __all__ = ['app', 'sync_main']
@@ -39,11 +42,17 @@ def _json(value):
     )
 
 
-def _stop(text, code):
+@contextmanager
+def _one_line(status):
+    "Inside, what a user can mend ends the command: one line without a key in it, and the status; 2 for files."
     from llm_dojo_scoring.credentials import redact
 
-    _say(" ".join(redact(text).split()))
-    raise typer.Exit(code)
+    with spoken_warnings("dojo-sync"), one_line_for_bad_input("dojo-sync", also=(ImportError,)):
+        try:
+            yield
+        except (ValueError, RuntimeError) as error:
+            _say(" ".join(redact(error).split()))
+            raise typer.Exit(status) from None
 
 
 def _probe():
@@ -68,12 +77,12 @@ def _read(task, session, max_items, env_file, outdir, workbook, as_json):
     "The bare command: read runs, write the workbook, show them."
     from llm_dojo_scoring import langfuse_sync
 
-    try:
+    with _one_line(1):
+        if env_file is not None and not env_file.is_file():
+            raise FileNotFoundError(f"{env_file}: expected a file with keys; there is none: check --env-file")
         frame, path = langfuse_sync.sync_sorter_results(
             outdir, task=task, max_items=max_items, env_file=env_file, workbook=workbook, session=session
         )
-    except (ValueError, RuntimeError, OSError) as e:
-        _stop(str(e), 1)
     if as_json:
         _json(_json_rows(frame))
     else:
@@ -103,24 +112,25 @@ def _sink(to, url, project, env_file, **options):
     elif to == "mlflow":
         sink = emitter.MlflowSink(url, **options)
     elif to == "otel":
+        if url is None:
+            raise ValueError("--to otel needs --url, the collector's address, such as http://localhost:4318")
         sink = emitter.OtelSink(url, **options)
     else:
-        _stop(f"--to must be langfuse, phoenix, mlflow or otel, got {to!r}", 2)
+        raise ValueError(f"--to must be langfuse, phoenix, mlflow or otel, got {to!r}")
     if not sink.available:
-        _stop(str(sink.error), 2)
+        raise ValueError(sink.error)
     return sink
 
 
 def _bound(manifest, to, url, project, env_file, **options):
-    if not manifest.is_file():
-        _stop(f"{manifest}: expected a manifest of scores; there is none: check the path", 2)
-    try:
+    with _one_line(2):
+        if not manifest.is_file():
+            raise BadInput(manifest, "a manifest of scores", "there is none: check the path")
         sink = _sink(to, url, project, env_file, **options)
-    except ValueError as e:
-        _stop(str(e), 2)
-    sink.bind(manifest)
-    if not sink.outbox.latest():
-        _stop(f"{manifest}: expected lines with agent, metric and value; it has none", 2)
+        sink.bind(manifest)
+        if not sink.outbox.latest():
+            raise BadInput(manifest, "lines with agent, metric and value", "it has none")
+    _say(f"{manifest} and {sink.outbox.sink}")
     return sink
 
 
@@ -187,6 +197,9 @@ def _push(
         bool, typer.Option("--include-text", help="Send explanations and texts.")
     ] = False,
     deadline: Annotated[float, typer.Option(min=1, help="Seconds for the whole delivery.")] = 300.0,
+    again: Annotated[
+        bool, typer.Option("--again", help="Also what was confirmed before: the server lost it.")
+    ] = False,
     as_json: _JSON = False,
 ) -> None:
     "Deliver what the server has not confirmed. Status: 0 everything is delivered, 1 not, 2 usage or data error."
@@ -194,7 +207,10 @@ def _push(
     import logging
 
     logging.getLogger("llm_dojo_scoring").setLevel(logging.ERROR)  # the report says it all
-    report = sink.flush()
+    with _one_line(2):
+        if again:
+            sink.outbox.reopen()
+        report = sink.flush()
     _report(report, as_json)
     if not report.complete or report.refused:
         raise typer.Exit(1)
@@ -214,6 +230,8 @@ def _verify(
     sink = _bound(manifest, to, url, project, env_file, include_text=include_text)
     found = sink.verify()
     _report(found, as_json)
+    if (found.missing or found.different) and not sink.outbox.pending():
+        _say("the server had confirmed all of it; if it lost them, `dojo-sync push --again` sends them anew")
     if not found.complete:
         raise typer.Exit(1)
 

@@ -214,6 +214,7 @@ def test_settings_come_from_a_file_without_touching_the_environment(tmp_path, mo
     for name in [n for n in os.environ if n.startswith("LANGFUSE_")]:
         monkeypatch.delenv(name)
     file = tmp_path / "langfuse.env"
+    file.touch(mode=0o600)
     file.write_text(
         'export LANGFUSE_PUBLIC_KEY="pk-lf-a"\nLANGFUSE_SECRET_KEY=sk-lf-b # the key\nLANGFUSE_BASE_URL=https://b.example.org\n'
         "LANGFUSE_HOST=https://h.example.org/\n"

@@ -104,6 +104,52 @@ def test_reading_writes_a_workbook_and_a_table(manifest, tmp_path):
         assert run("--env-file", keys, "--session", "nobody", "--no-workbook").exit_code == 1
 
 
+def test_a_server_that_lost_its_data_gets_everything_again(manifest):
+    with PhoenixStandIn() as server:
+        server.known["span"] |= {phoenix_place(r)[1] for r in manifest.read_all()}
+        to = ("scores.jsonl", "--to", "phoenix", "--url", server.base_url)
+        assert run("push", *to).exit_code == 0
+        server.notes.clear()
+        lost = run("verify", *to)
+        assert (lost.exit_code, "10 missing" in lost.stdout, "--again" in lost.stderr) == (1, True, True)
+        assert "0 sent" in run("push", *to).stdout
+        assert "10 sent" in run("push", *to, "--again").stdout
+        assert run("verify", *to).exit_code == 0 and "0 sent" in run("push", *to).stdout
+
+
+def test_what_goes_wrong_is_one_line_with_a_status_and_without_a_key(manifest, tmp_path, monkeypatch):
+    key = "sk-lf-0123456789abcdef"
+    monkeypatch.setenv("LANGFUSE_PUBLIC_KEY", "pk-lf-0123456789")
+    with LangfuseServer() as server:
+        server.secret = "another"
+        for where, env, args, status in (
+            ("no secret key", {}, (), 1),
+            (
+                "refused",
+                {"LANGFUSE_SECRET_KEY": key, "LANGFUSE_HOST": server.base_url},
+                ("--no-workbook",),
+                1,
+            ),
+            ("a bad address", {"LANGFUSE_SECRET_KEY": key, "LANGFUSE_HOST": f"ftp://u:{key}@x"}, (), 1),
+            ("no such file", {}, ("--env-file", "none.env"), 2),
+            ("no trace", {}, ("--task", "fax"), 1),
+            ("no folder", {"LANGFUSE_SECRET_KEY": key}, ("--outdir", "scores.jsonl/x", "--task", "fax"), 1),
+            ("not a manifest", {}, ("push", tmp_path, "--to", "phoenix"), 2),
+            ("no server", {}, ("push", "scores.jsonl", "--to", "mlflow"), 2),
+            ("no address", {}, ("push", "scores.jsonl", "--to", "phoenix", "--url", "localhost:6006"), 2),
+        ):
+            with monkeypatch.context() as m:
+                for name, value in env.items():
+                    m.setenv(name, value)
+                done = run(*args)
+            assert (done.exit_code, done.stdout) == (status, ""), where
+            assert done.stderr.startswith("dojo-sync: ") and done.stderr.count("\n") == 1, (
+                where,
+                done.stderr,
+            )
+            assert "Traceback" not in done.stderr and key not in done.stderr, where
+
+
 def test_help_is_instant_and_light():
     code = (
         "import sys\nfrom llm_dojo_scoring.sync_command import app\n"
