@@ -76,8 +76,8 @@ def _lines(records):
     if {*map(type, records)} == {dict}:
         try:
             data = orjson.dumps(records, default=_other, option=_TEXT_KEYS)
-        except orjson.JSONEncodeError:
-            data = b""
+        except orjson.JSONEncodeError:  # a record that `json_line` writes in its own way
+            return b"".join(map(json_line, records))
         data = data[1:-1].replace(b"},{", b"}\n{") + b"\n"
         if data.count(b"\n") == len(records):  # JSON has no line ends of its own
             return data

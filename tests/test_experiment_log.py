@@ -160,6 +160,30 @@ def test_a_record_comes_back_as_it_was(record):
     assert json.loads(line) == without_nan(record)
 
 
+@given(st.lists(st.dictionaries(st.text(), JSON, max_size=3), max_size=4))
+def test_records_are_written_as_their_lines(tmp_path_factory, records):
+    log = tmp_path_factory.mktemp("log") / "log.jsonl"
+    append_records(log, records, fsync=False)
+    assert log.read_bytes() == b"".join(map(json_line, records))
+
+
+@pytest.mark.parametrize(
+    "record",
+    [{"a": {5: 1}}, {"a": "\ud800"}, {"a": 10**30}, {5: 1}, {"a": "},{"}, {"a": [{}, {}]}, {"a": {1, 2}}],
+)
+def test_an_odd_record_is_one_line_and_not_none(tmp_path, record):
+    log = tmp_path / "log.jsonl"
+    for several in ([record], [record, {"b": 2}], [{"b": 2}, record]):
+        log.unlink(missing_ok=True)
+        append_records(log, several)
+        assert log.read_bytes() == b"".join(map(json_line, several)) and len(read_log(log).records) == len(
+            several
+        )
+    log.unlink()
+    append_experiment(record, log)
+    assert len(load_records(log)) == 1
+
+
 @given(st.binary(max_size=60), st.integers(0, 9))
 def test_whatever_stands_in_the_file_a_new_record_is_readable(tmp_path_factory, junk, n):
     log = tmp_path_factory.mktemp("log") / "log.jsonl"
