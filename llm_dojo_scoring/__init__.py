@@ -29,6 +29,7 @@ _NAMES = {
     "doc_bundles": "DOC_TYPES DOC_TYPE_BUNDLES get_doc_bundle list_doc_types validate_doc_bundle",
     "emitter": "Emitter get_emitter LangfuseSink LocalManifestSink reset_default_emitter ScoreRecord",
     "equivalences": "equivalent_doc_subclasses equivalent_subtypes normalize_doc_subclass normalize_subtype",
+    "extraction_manifest": "score_extraction_manifest",
     "extraction.explain": "explain_extraction explain_field",
     "extraction.score": "ExtractionScoreResult score_extraction",
     "fields.dispatch": "score_field",

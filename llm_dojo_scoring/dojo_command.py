@@ -30,6 +30,7 @@ _COMMANDS = {  # name: module
     "gate":         "gate_command",
     "plan":         "plan_command",
     "rescore":      "rescore_command",
+    "score-manifest": "manifest_command",
     "montecarlo":   "montecarlo_command",
     "analyze":      "analyze_command",
     "export":       "export_command",

@@ -16,10 +16,11 @@ from .config import Settings, settings
 from .core import finite, mean_or_none, rounded
 from .extraction.row import clause_by_clause, row_of
 from .extraction.score import score_extraction
+from .manifest_labels import manifest_labels
 from .master_labels import join_key
-from .run_files import BadInput, file_at, read_records
+from .run_files import BadInput, read_records
 from .run_inputs import read_predictions, row_id
-from .run_labels import Labels, read_labels, read_presence
+from .run_labels import read_labels
 from .score_run import checked_field_types, scorer_record
 from .scored_run import METRICS
 from .shown_results import figures_html, html_table
@@ -108,37 +109,7 @@ class Rescored:
 _COLUMNS = (
     "document_name parties effective_date term_length governing_law renewal_terms termination_clauses key_obligations"
 ).split()
-_EXPECTED = ("expected_fields", "expected", "ground_truth", "labels")
 _CHUNK = 16  # documents that a worker takes at once
-
-
-def _is_pack(path):
-    "A folder of runs, each with its rows in a file of its own?"
-    heads = ("runs.jsonl", "runs.jsonl.gz")
-    return isinstance(path, (str, Path)) and any((file_at(path) / name).is_file() for name in heads)
-
-
-def _own_labels(path, run):
-    "What a manifest expects itself, by document key: expected fields and presence."
-    found = {}
-    if not _is_pack(path):
-        for where, row in read_records(path, "manifest"):
-            rows = row["results"] if isinstance(row.get("results"), list) else [row]
-            for one in rows:
-                value = next((one[k] for k in _EXPECTED if isinstance(one.get(k), Mapping)), None)
-                if value is not None:
-                    found.setdefault(
-                        join_key(row_id(one, where)), (dict(value), read_presence(one.get("presence"), where))
-                    )
-    return found
-
-
-def _truth(path, labels, run, types):
-    "Document key to expected fields and presence."
-    if labels is None:
-        return _own_labels(path, run)
-    read = labels if isinstance(labels, Labels) else read_labels(labels, fields=types)
-    return {key: (label.expected, label.presence) for key, label in read.items()}
 
 
 @dataclass(frozen=True)
@@ -200,7 +171,7 @@ def rescore(
     Embeddings are off for this call alone, whatever the settings say. Raises `BadInput` for a file that cannot be read
     whole. Source: Scoring & Metrics Reference, section 8."""
     types = dict(field_types) if field_types is not None else checked_field_types()
-    truth, skipped, workers = _truth(manifest, labels, run, types), [], Workers.of(jobs)
+    truth, skipped, workers = manifest_labels(manifest, labels, fields=types), [], Workers.of(jobs)
     with settings(field_scoring__embedding_enabled=False) as chosen:
         plan, scorer = _Plan(types, chosen, disaggregate), scorer_record()
     documents = _scorable(read_predictions(manifest, run=run, fields=types), truth, skipped)

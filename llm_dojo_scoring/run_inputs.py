@@ -55,6 +55,7 @@ _NOT_DONE = frozenset(
         "parse_error",
     )
 )
+_TRUTH = frozenset(("expected_fields", "expected", "ground_truth", "labels", "presence", "answers"))
 _FENCE = re.compile(r"\A\s*```[a-z]*\s*|\s*```\s*\Z", re.I)
 
 # %% ../nbs/47a_run_inputs.ipynb #c9523bc1
@@ -147,7 +148,7 @@ def _flat(where, row, fields):
 def _failed_only(row):
     "Does the row say nothing but that it failed?"
     told = not is_blank(row.get("error")) or str(row.get("status")).strip().casefold() in _NOT_DONE
-    return told and all(str(k).lower() in _BOOKS or k in _SCORES for k in row)
+    return told and all(str(k).lower() in _BOOKS or k in _SCORES or k in _TRUTH for k in row)
 
 # %% ../nbs/47a_run_inputs.ipynb #a650a0ab
 def _unpacked(source, run, name):
