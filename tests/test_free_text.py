@@ -43,8 +43,8 @@ def test_matrices_are_the_pair_scorers(items, labels):
 @settings(max_examples=60, deadline=None)
 def test_common_and_rare_words_count_alike(items, labels):
     with pytest.MonkeyPatch.context() as patch:  # the matrix product, for lists of any size
-        patch.setattr(free_text, "_FEW", 0)
-        patch.setattr(free_text, "_DENSE", 0)
+        for limit in ("_FEW", "_TABLE", "_DENSE"):
+            patch.setattr(free_text, limit, 0)
         free_text._overlaps.cache_clear()
         f1, covered = free_text_similarities(items, labels), coverage_matrix(items, labels)
     free_text._overlaps.cache_clear()
@@ -59,10 +59,11 @@ def test_short_and_long_lists_are_compared_alike(items, labels):
     items, labels = (tuple(map(as_text, side)) for side in (items, labels))
     short = free_text._overlaps.__wrapped__(items, labels)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(free_text, "_FEW", 0)
-        long = free_text._overlaps.__wrapped__(items, labels)
-    assert [table.tolist() for table in short] == [table.tolist() for table in long]
-    assert len(short) == 5
+        for limit in ("_FEW", "_TABLE"):  # from a table of counts, then word by word
+            patch.setattr(free_text, limit, 0)
+            other = free_text._overlaps.__wrapped__(items, labels)
+            assert [table.tolist() for table in short] == [table.tolist() for table in other]
+            assert len(other) == 5
 
 
 def test_rare_words_of_a_large_vocabulary_are_each_counted_in_its_own_place():

@@ -160,15 +160,34 @@ def _overlaps_of_few(items, labels):
 _DENSE = 200_000  # cells of the two word tables; beyond that rare words are counted one by one
 
 
-def _mentions(texts):
-    "Row, word as a number, and count of each distinct word of each text."
+def _numbered(texts):
+    "The row and the number of each word, and how many words there are to number."
     cut = list(map(tokens, texts))
     numbers = defaultdict()
     numbers.default_factory = numbers.__len__  # a new word gets the next number
     words = np.fromiter(map(numbers.__getitem__, chain.from_iterable(cut)), dtype=np.int64)
-    rows = np.repeat(np.arange(len(cut)), list(map(len, cut)))
-    cells, counts = np.unique(rows * len(numbers) + words, return_counts=True)
-    return *np.divmod(cells, max(len(numbers), 1)), counts
+    return np.repeat(np.arange(len(cut)), list(map(len, cut))), words, len(numbers)
+
+
+_TABLE = 250_000  # pairs of texts times words up to which all counts stand in one table
+
+
+def _overlaps_in_a_table(rows, words, n_words, shape):
+    "The overlaps of some dozens of texts from a table of counts, a row for each text."
+    counts = np.bincount(rows * n_words + words, minlength=sum(shape) * n_words).astype(np.float32)
+    counts = counts.reshape(sum(shape), n_words)
+    mine, yours = np.split(counts, shape[:1])
+    shared = np.minimum(mine[:, None], yours).sum(axis=2)
+    there = np.minimum(counts, 1)
+    distinct = there[: shape[0]] @ there[shape[0] :].T
+    figures = shared, distinct, there[shape[0] :].sum(axis=1), mine.sum(axis=1), yours.sum(axis=1)
+    return tuple(figure.astype(float) for figure in figures)
+
+
+def _mentions(rows, words, n_words):
+    "Row, word and count of each distinct word of each text."
+    cells, counts = np.unique(rows * n_words + words, return_counts=True)
+    return *np.divmod(cells, max(n_words, 1)), counts
 
 
 def _further(rows, words, counts):
@@ -210,7 +229,10 @@ def _overlaps(items, labels):
     shape = len(items), len(labels)
     if shape[0] * shape[1] <= _FEW:
         return _overlaps_of_few(items, labels)
-    rows, words, counts = _mentions(items + labels)
+    rows, words, n_words = _numbered(items + labels)
+    if shape[0] * shape[1] * n_words <= _TABLE and len(words) < 1 << 24:  # beyond, 32-bit floats do not count
+        return _overlaps_in_a_table(rows, words, n_words, shape)
+    rows, words, counts = _mentions(rows, words, n_words)
     distinct = _shared(rows, words, shape)
     n_distinct = np.bincount(rows, minlength=sum(shape))[shape[0] :]
     sizes = np.split(np.bincount(rows, counts, minlength=sum(shape)), shape[:1])
