@@ -141,6 +141,10 @@ class LangfuseClient:
                 raise RuntimeError(str(e)) from None
             if not reply.ok:
                 raise RuntimeError(redact(f"{reply.status} from GET {path}: {reply.body}", 300))
+            if not isinstance(reply.body, dict):
+                raise RuntimeError(
+                    f"{self.config.base_url} answers, but not as Langfuse does: check the address"
+                )
             return reply.body
         raise RuntimeError(f"no attempt was made for {path}")
 

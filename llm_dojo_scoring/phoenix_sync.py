@@ -31,7 +31,7 @@ def phoenix_url(
     base_url: str | None = None,  # An address
 ) -> str:  # Without a closing slash
     "The address given, else `PHOENIX_URL`, else the usual one; read at each call."
-    return (base_url or os.environ.get("PHOENIX_URL") or DEFAULT_PHOENIX_URL).rstrip("/")
+    return str(base_url or os.environ.get("PHOENIX_URL") or DEFAULT_PHOENIX_URL).rstrip("/")
 
 # %% ../nbs/98b_phoenix_sync.ipynb #5dd5a673
 def _is_phoenix(reply):

@@ -13,6 +13,7 @@ import pytest
 from score_servers import LangfuseServer
 
 from llm_dojo_scoring import langfuse_sync, phoenix_sync
+from llm_dojo_scoring.http_call import Reply
 from llm_dojo_scoring.langfuse_sync import (
     DOCCLASS_TRACE,
     SORTER_TRACE,
@@ -208,6 +209,14 @@ def test_all_numbered_pages_are_read(meta, pages):
     held._request = request
     assert len(held.fetch_all("/x")) == 150 and len(asked) == pages
     assert len(held.fetch_all("/x", max_items=70)) == 70
+
+
+def test_a_page_of_a_proxy_is_no_answer(monkeypatch):
+    held = LangfuseClient(LangfuseConfig("http://127.0.0.1:9", "pk", "sk"), min_interval=0)
+    for body in ("<html>sign in</html>", [1, 2], None):
+        monkeypatch.setattr(held, "_once", lambda *_, body=body: Reply(200, {}, body))
+        with pytest.raises(RuntimeError, match="not as Langfuse does"):
+            held.list_traces("subtype_classification")
 
 
 def test_settings_come_from_a_file_without_touching_the_environment(tmp_path, monkeypatch):
