@@ -67,6 +67,8 @@ _ROWS = _table()
 def _spans(words):
     "Places in a row of tokens: (place, first token, end), longest name first, left to right."
     i, found = 0, []
+    if _ROWS.keys().isdisjoint(words):
+        return found
     while i < len(words):
         for row, place in _ROWS.get(words[i], ()):
             if words[i : i + len(row)] == row:

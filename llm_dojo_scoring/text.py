@@ -50,6 +50,7 @@ def as_text(
 # %% ../nbs/10_text.ipynb #7dc8eab4
 _SIGNS = dict.fromkeys(map(ord, "™℠©®"), " ")
 _LINE_HYPHEN = re.compile(r"(?<=[^\W\d_])[-\u00ad\u2010\u2011][ \t]*\r?\n[ \t]*(?=[a-zß-öø-ÿ])")
+_ACCENTS = re.compile("[\u0300-\u036f]+")
 _LETTERS = dict(zip(map(ord, "øłđðþæœıħŧŋ"), "o l d d th ae oe i h t n".split(), strict=True))
 
 # %% ../nbs/10_text.ipynb #b9de936e
@@ -62,7 +63,7 @@ def _fold(text):
     hidden = {ord(c): None for c in set(text) if unicodedata.category(c) == "Cf"}
     hidden |= {ord(c): str(unicodedata.digit(c)) for c in set(text) if unicodedata.category(c) == "Nd"}
     text = (text.translate(hidden) if hidden else text).casefold()
-    text = "".join(c for c in unicodedata.normalize("NFD", text) if not "\u0300" <= c <= "\u036f")
+    text = _ACCENTS.sub("", unicodedata.normalize("NFD", text))
     return unicodedata.normalize("NFC", text).translate(_LETTERS)
 
 
@@ -115,7 +116,7 @@ def tokens(
     """Cut a text into plain tokens: folded words and numbers, without punctuation.
 
     An empty list when there is nothing but punctuation. Source: Scoring & Metrics Reference, section 3."""
-    return list(_tokens(as_text(text)))
+    return list(_tokens(text if isinstance(text, str) else as_text(text)))
 
 # %% ../nbs/10_text.ipynb #5d1d5c55
 @lru_cache(maxsize=16_384)

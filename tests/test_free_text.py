@@ -77,6 +77,13 @@ def test_rare_words_of_a_large_vocabulary_are_each_counted_in_its_own_place():
     assert len({*f1.flat}) > 3
 
 
+@pytest.mark.parametrize("denial", ["isn't", "ISN’T", "Nonexclusive", "not"])
+def test_a_denial_on_one_side_is_noted(denial):
+    said, label = f"it is {denial} governed by Ohio law", "it is governed by Ohio law"
+    assert decide_containment(said, label).note.startswith("negation in the prediction only")
+    assert decide_containment(said, said).note == ""
+
+
 @given(anything, anything)
 @settings(max_examples=400, deadline=None)
 def test_scores_are_in_range(a, b):

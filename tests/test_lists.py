@@ -12,7 +12,13 @@ from hypothesis import strategies as st
 
 from llm_dojo_scoring.fields.dispatch import FIELD_SCORERS
 from llm_dojo_scoring.lists.matching import clean_items, optimal_pairs
-from llm_dojo_scoring.lists.partial_gt import ROLE_WORDS, count_used, names_party, rescue_labels
+from llm_dojo_scoring.lists.partial_gt import (
+    ROLE_WORDS,
+    count_used,
+    is_role_label,
+    names_party,
+    rescue_labels,
+)
 from llm_dojo_scoring.lists.score import EntityListScore, distinct_labels, match_list, score_entity_list
 from llm_dojo_scoring.text import token_coverage
 
@@ -297,3 +303,9 @@ def test_published_matches_without_embeddings(real, run, published, ours):
     assert sum(published_rule(items, labels) for _, _, items, labels, *_ in lists) == published
     assert sum(match.matched for *_, match in lists) == ours
     # repeated labels count once (133, 509), and one match more is found in a list of h01
+
+
+def test_a_role_label_has_one_to_three_role_words():
+    roles = "Seller Buyers Company Producer".split()
+    assert [is_role_label(" and the ".join(roles[:n])) for n in range(5)] == [False, True, True, True, False]
+    assert not is_role_label("Seller Acme") and not is_role_label("the A")

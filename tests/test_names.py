@@ -17,6 +17,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from seed_rules import seed_name_score
 
+from llm_dojo_scoring.fields import names as names_page
 from llm_dojo_scoring.fields.names import decide_name, name_similarities, score_name_field
 
 WORDS = (
@@ -43,10 +44,13 @@ anything = names | st.text(max_size=12) | st.none() | st.integers() | st.lists(n
 @given(st.lists(anything, max_size=5), st.lists(anything, max_size=5))
 @settings(max_examples=400, deadline=None)
 def test_matrix_is_the_pair_scorer(items, labels):
+    with pytest.MonkeyPatch.context() as patch:  # as long lists are compared
+        patch.setattr(names_page, "_FEW", 0)
+        long = name_similarities(items, labels)
     grid = name_similarities(items, labels)
-    assert grid.shape == (len(items), len(labels))
+    assert grid.shape == long.shape == (len(items), len(labels))
     for (i, a), (j, b) in itertools.product(enumerate(items), enumerate(labels)):
-        assert grid[i, j] == score_name_field(a, b), (a, b)
+        assert grid[i, j] == long[i, j] == score_name_field(a, b), (a, b)
 
 
 @given(anything, anything)

@@ -319,6 +319,9 @@ def score_name_field(
     return rescue(_compare(_read(p), _read(e))[0], p, e, embedding)[0] if verdict is None else verdict.score
 
 # %% ../../nbs/20_fields.names.ipynb #7b5ee210
+_FEW = 60  # pairs of names that are compared one by one, without looking for the promising ones first
+
+
 def _sharing(a_side, b_side, words_of):
     "Which pairs of two lists have a word in common, as a matrix of booleans."
     holders, shares = {}, np.zeros((len(a_side), len(b_side)), dtype=bool)
@@ -334,6 +337,8 @@ def _sharing(a_side, b_side, words_of):
 
 def _string_similarities(a_side, b_side):
     "Scores of all pairs of two lists of names that hold words."
+    if len(a_side) * len(b_side) <= _FEW:
+        return np.array([[_compare(a, b)[0] for b in b_side] for a in a_side])
     grid = process.cdist(
         [a.sorted for a in a_side], [b.sorted for b in b_side], scorer=fuzz.ratio, dtype=np.float64
     )
@@ -352,7 +357,7 @@ def name_similarities(
 ) -> np.ndarray:  # n x m scores in [0, 1]
     "All name scores between two lists; each cell is `score_name_field(item, label, embedding)`."
     p, e = [as_text(i) for i in items], [as_text(j) for j in labels]
-    words = [[i for i, t in enumerate(side) if t.strip() and tokens(t)] for side in (p, e)]
+    words = [[i for i, t in enumerate(side) if tokens(t)] for side in (p, e)]
     grid = np.zeros((len(p), len(e)))
     if words[0] and words[1]:
         reads = ([_read(side[i]) for i in rows] for side, rows in zip((p, e), words, strict=True))

@@ -83,7 +83,7 @@ def clean_items(
     texts = [
         text.strip() for element in ([value] if members is None else members) for text in _texts_of(element)
     ]
-    return [text for text in texts if _REDACTED.fullmatch(text) or not says_nothing(text)]
+    return [text for text in texts if not says_nothing(text) or _REDACTED.fullmatch(text)]
 
 # %% ../../nbs/30_lists.matching.ipynb #7587b753
 _PLACES = 9  # decimals that count in a similarity
@@ -122,7 +122,7 @@ def only_pairs(
     list[tuple[int, int]] | None
 ):  # All (row, column) of at least `threshold`, or `None` when two of them compete
     "The pairs, where nothing has to be decided: no row and no column has two cells of at least `threshold`."
-    rows, columns = np.nonzero(np.round(similarity, _PLACES) >= _threshold(threshold))
+    rows, columns = (np.round(similarity, _PLACES) >= _threshold(threshold)).nonzero()
     rows, columns = rows.tolist(), columns.tolist()
     if len(set(rows)) == len(rows) and len(set(columns)) == len(columns):
         return list(zip(rows, columns, strict=True))

@@ -6,7 +6,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from itertools import islice
 from typing import NamedTuple
 
 import numpy as np
@@ -47,8 +46,12 @@ def is_role_label(
 
     One to three role words, in singular or plural, besides articles and "and". Never raises.
     Source: Scoring & Metrics Reference, section 3, "Partial ground truth"."""
-    words = list(islice(_telling(label), _MOST_ROLES + 1))
-    return 0 < len(words) <= _MOST_ROLES and all(map(_is_role, words))
+    n_roles = 0
+    for word in _telling(label):
+        n_roles += 1
+        if n_roles > _MOST_ROLES or not _is_role(word):
+            return False
+    return n_roles > 0
 
 
 def names_party(
