@@ -29,10 +29,15 @@ _WITHIN_WORD = re.compile(
 )  # isn't, nonexclusive
 
 
+def _denials(text):
+    "The words of a text that deny something, or else the parts of words that do."
+    words = _NEGATIONS.intersection(tokens(text))
+    likely = not words and any(part in text.lower() for part in ("non", "n't", "n’t"))
+    return sorted(words or ({*map(str.lower, _WITHIN_WORD.findall(text))} if likely else ()))
+
+
 def _negation_note(p, e):
-    mine, yours = (
-        sorted({*tokens(t)} & _NEGATIONS or {*map(str.lower, _WITHIN_WORD.findall(t))}) for t in (p, e)
-    )
+    mine, yours = _denials(p), _denials(e)
     if bool(mine) == bool(yours):
         return ""
     side, words = ("prediction", mine) if mine else ("label", yours)
@@ -139,7 +144,7 @@ def _sets(text):
     words = tokens(text)
     distinct = frozenset(words)
     further = Counter(words).items() if len(distinct) < len(words) else ()
-    return distinct, frozenset([(word, k) for word, n in further for k in range(1, n)]), len(words)
+    return distinct, frozenset([(word, k) for word, n in further if n > 1 for k in range(1, n)]), len(words)
 
 
 _sets_kept = lru_cache(maxsize=4_096)(_sets)
