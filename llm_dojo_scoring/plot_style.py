@@ -120,7 +120,7 @@ def figure_svg(
     safe = alt.replace("&", "&amp;").replace("<", "&lt;").replace('"', "&quot;")
     return svg.replace("<svg ", f'<svg role="img" aria-label="{safe}" ', 1).strip()
 
-
+# %% ../nbs/49a_plot_style.ipynb #8d5efef2
 def save_plot(
     figure,  # A matplotlib figure
     path: str | os.PathLike,  # Where to; the ending chooses the format
