@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from itertools import chain
+from itertools import chain, islice
 from pathlib import Path
 from typing import Annotated
 
@@ -58,6 +58,10 @@ def _kind_of(record):
         return "cell verdicts"
     if isinstance(record.get("results"), list):
         return "experiment records"
+    if {"policy", "tasks"} <= keys:
+        return "adjudicated run"
+    if {"agent", "metric", "value"} <= keys:
+        return "score manifest"
     if "category" in keys and keys & {"title", "label_spans"}:
         return "ContractEval answers"
     if keys & {"sorter", "expected_subtype", "expected_doc_type"}:
@@ -74,10 +78,24 @@ def _kind_of(record):
 def _predictions(path):
     from llm_dojo_scoring.run_inputs import run_names
 
-    runs = run_names(path)
-    return FileKind(
-        str(path), "predictions", sum(runs.values()), {f"run {k}": n for k, n in runs.items()}, "dojo score"
-    )
+    try:
+        runs = run_names(path)
+    except BadInput:
+        runs = _some_with_answers(path)
+        if not runs:
+            raise
+    parts = {f"run {k}": n for k, n in runs.items()}
+    return FileKind(str(path), "predictions", sum(runs.values()), parts, "dojo score")
+
+
+def _some_with_answers(path):
+    "Runs of a file in which some runs kept their scores and not their answers; empty where none kept answers."
+    runs, answered = Counter(), set()
+    for _, record in read_records(path):
+        runs[record.get("run")] += 1
+        if _kind_of(record) == "predictions":
+            answered.add(record.get("run"))
+    return {k if k in answered else f"{k} (scores only)": n for k, n in runs.items()} if answered else {}
 
 
 def _labels(path, kind="labels"):
@@ -99,24 +117,49 @@ def _label_rows(path):
     return FileKind(str(path), "label rows", len(rows), dict(runs), "dojo classify")
 
 
-_RECORDS = {"predictions": _predictions, "labels": _labels, "label rows": _label_rows}
+def _adjudicated(path):
+    from llm_dojo_scoring.adjudicated_run import read_adjudicated
+
+    run = read_adjudicated(str(path))
+    states = Counter(f"attempts {a.status}" for a in run.attempts())
+    parts = {"tasks": len(run.tasks), **states}
+    return FileKind(str(path), "adjudicated run", sum(states.values()), parts, "dojo adjudicate")
+
+
+def _verdicts(path):
+    from llm_dojo_scoring.cell_verdicts import read_verdicts
+
+    lines = read_verdicts(path, every=True)
+    said = Counter(line["verdict"] for line in lines)
+    return FileKind(str(path), "cell verdicts", len(lines), dict(said), "dojo adjudicate")
+
+
+_RECORDS = {
+    "predictions": _predictions,
+    "labels": _labels,
+    "label rows": _label_rows,
+    "cell verdicts": _verdicts,
+}
 _COMMANDS = {
     "experiment log": "dojo analyze, dojo export",
     "experiment records": "the command of their task: dojo score, dojo classify or dojo contracteval",
-    "cell verdicts": "dojo adjudicate",
     "ContractEval answers": "dojo contracteval",
+    "score manifest": "dojo sync push",
 }
+_LOOK = 2000  # records that are looked at for a known kind
 
 
 def _records(path):
-    "The kind of a file of records; every record is read."
+    "The kind of a file of records: that of the first record that has one. Every record is read."
     records = read_records(path)
-    _, first = next(records)
-    kind = _kind_of(first)
+    head = list(islice(records, _LOOK))
+    kind = next((k for _, r in head if (k := _kind_of(r)) != "unknown"), "unknown")
+    if kind == "adjudicated run":
+        return _adjudicated(path)
     if kind in _RECORDS:
         return _RECORDS[kind](path)
     parts, n = Counter(), 0
-    for _, record in chain([(None, first)], records):
+    for _, record in chain(head, records):
         n += 1
         parts[f"task {record['task']}" if record.get("task") else kind] += 1
     return FileKind(str(path), kind, n, dict(parts), _COMMANDS.get(kind, ""))
@@ -144,6 +187,36 @@ def _taxonomy(path):
     return FileKind(str(path), "taxonomy", len(classes), classes, "dojo score --taxonomy")
 
 
+_BOOKS, _TEXTS = (".xlsx", ".xlsm", ".xls", ".ods"), (".txt", ".md")
+
+
+def _workbook(path):
+    from llm_dojo_scoring.io import infer_kind, read_workbook
+
+    try:
+        found = read_workbook(path)
+    except BadInput:
+        raise
+    except Exception as error:  # whatever a reader of workbooks says of a damaged one
+        raise BadInput(path, "a workbook with a sheet of runs", f"{type(error).__name__}: {error}") from None
+    kind = infer_kind(map(str, found.frame.columns))
+    if kind == "unknown":
+        return FileKind(str(path), "unknown", found.n_runs)
+    return FileKind(
+        str(path), "workbook of runs", found.n_runs, {f"{kind} runs": found.n_runs}, "dojo analyze"
+    )
+
+
+def _text(path):
+    try:
+        text = path.read_text(encoding="utf-8")
+    except UnicodeDecodeError as error:
+        raise BadInput(path, "UTF-8 text", f"byte {error.start} is none: convert the file") from None
+    if not text.strip():
+        raise BadInput(path, "the text of a document", "the file is empty")
+    return FileKind(str(path), "document", 1, {}, "dojo score --docs, with its folder")
+
+
 def _folder(path):
     "The kind of a folder."
     from llm_dojo_scoring.run_labels import Documents
@@ -154,6 +227,8 @@ def _folder(path):
         return FileKind(
             str(path), "scored run", n, dict(fields), "dojo compare, dojo gate, dojo explain --scored"
         )
+    if (path / "tasks.jsonl").is_file():
+        return _adjudicated(path)
     if parts_of(path):
         return _records(path)
     return FileKind(str(path), "documents", len(Documents(str(path))), {}, "dojo score --docs")
@@ -172,6 +247,14 @@ def check_file(
         raise BadInput(path, "a file or a folder", "there is none: check the path")
     if at.suffix.lower() in (".yaml", ".yml"):
         return _taxonomy(at)
+    if at.suffix.lower() in _BOOKS:
+        return _workbook(at)
+    if at.suffix.lower() in _TEXTS:
+        return _text(at)
+    if ".tsv" in [s.lower() for s in at.suffixes[-2:]]:
+        raise BadInput(
+            path, "CSV, JSON lines, a workbook or a text", "it is separated by tabs: save it as CSV"
+        )
     table = ".csv" in [s.lower() for s in at.suffixes[-2:]]
     return (table and _master(at)) or _records(str(at) if "://" in str(at) else at)
 

@@ -137,8 +137,10 @@ def relink(
     folder: str,  # Its folder, `""` at the top
     pages: set[str],  # The paths of all notebooks, from the top
     base: str,  # The address of the site, with a slash at its end
+    source: str = "",  # Where the files of the project can be read, with a slash at its end; empty: nowhere
 ) -> str:  # The text with the links to our own pages relative, and by page name
-    "Point the links of one page at the names that the pages will have. Other links and code stay as they are."
+    """Point the links of one page at the names that the pages will have, and those to files outside the pages at the
+    project's own address. Other links and code stay as they are."""
 
     def one(m):
         before, link = m.groups()
@@ -146,6 +148,8 @@ def relink(
             link = posixpath.relpath(link.removeprefix(base) or "index.html", folder or ".")
         elif posixpath.normpath(posixpath.join("/", folder, link))[1:] in pages:
             link = page_name(link)
+        elif source and (outside := posixpath.normpath(posixpath.join(folder, link))).startswith("../"):
+            link = source + outside.removeprefix("../")
         return before + link
 
     return _LINK.sub(one, text)
@@ -157,13 +161,14 @@ def name_pages(
     "Rename the processed notebooks to their page names, and their links with them. Raises if two would be one page."
     cfg = get_config()
     base = f"{cfg.doc_host}{cfg.doc_baseurl}".rstrip("/") + "/"
+    source = f"{cfg.git_url.rstrip('/')}/blob/{cfg.branch}/"
     files = {p.relative_to(cache).as_posix(): p for p in sorted(cache.rglob("*.ipynb"))}
     names = [page_name(f) for f in files]
     twice = [f for f in files if names.count(page_name(f)) > 1]
     if twice:
         raise ValueError(f"these notebooks would make one page: {twice}")
     for name, path in files.items():
-        text = relink(path.read_text(encoding="utf-8"), posixpath.dirname(name), set(files), base)
+        text = relink(path.read_text(encoding="utf-8"), posixpath.dirname(name), set(files), base, source)
         path.write_text(re.sub(r'^\s*"output-file: [^"]*\\n",\n', "", text, flags=re.M), encoding="utf-8")
         path.rename(cache / page_name(name))
     site = cache / "_quarto.yml"
