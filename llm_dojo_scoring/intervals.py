@@ -26,10 +26,10 @@ from llm_dojo_scoring.resampling import (
     resampled_means,
     resampled_sums,
 )
+from .share_bounds import clopper_pearson_bounds, korn_graubard_bounds, normal_quantile
 
 # %% auto #0
-__all__ = ['Interval', 'wilson_bounds', 'normal_quantile', 'binomial_bounds', 'bca_bounds', 't_bounds', 'interval_for',
-           'bootstrap_ratio']
+__all__ = ['Interval', 'wilson_bounds', 'binomial_bounds', 'bca_bounds', 't_bounds', 'interval_for', 'bootstrap_ratio']
 
 # %% ../nbs/49c_intervals.ipynb #49b7f019
 @dataclass(frozen=True, repr=False)
@@ -103,13 +103,6 @@ def wilson_bounds(
     scale = 1 + z * z / n
     return max(0.0, (centre - spread) / scale), min(1.0, (centre + spread) / scale)
 
-
-def normal_quantile(
-    alpha: float,  # Error rate, inside (0, 1)
-) -> float:  # The z that leaves alpha / 2 on each side
-    "Two-sided normal quantile: 1.96 for an error rate of 0.05."
-    return NormalDist().inv_cdf(1 - alpha / 2)
-
 # %% ../nbs/49c_intervals.ipynb #7493626c
 def binomial_bounds(
     p: float,  # Share of successes, in [0, 1]
@@ -178,8 +171,8 @@ def t_bounds(
 
 # %% ../nbs/49c_intervals.ipynb #fe91b7c4
 _FEW = 50  # units below which a bootstrap of them is too narrow
-_SMALL = 100  # 0/1 scores below which the percentile bootstrap is too narrow
-_METHODS = ("auto", "wilson", "t", "bootstrap", "fast", "exact", "bca")
+_SMALL = 100  # 0/1 scores, or documents with counts, below which the percentile bootstrap is too narrow
+_METHODS = ("auto", "wilson", "clopper-pearson", "korn-graubard", "t", "bootstrap", "fast", "exact", "bca")
 
 
 def _within(bounds, lowest, highest):
@@ -212,6 +205,8 @@ def _computed(method, numerators, denominators, alpha, n_boot, seed, bounds):
     "Bounds of the pooled ratio by the method, the method's name, and a note."
     if method == "t":
         return _clipped(t_bounds(numerators, denominators, alpha), bounds), "t", ""
+    if method == "korn-graubard":
+        return korn_graubard_bounds(numerators, denominators, alpha), "korn-graubard", ""
     stream = "fast" if method == "fast" else "replay"
     ratios, empty = _resampled_ratios(numerators, denominators, n_boot, seed, stream)
     note = f"{empty} resamples without a denominator left out" if empty else ""
@@ -225,7 +220,7 @@ def _computed(method, numerators, denominators, alpha, n_boot, seed, bounds):
 
 # %% ../nbs/49c_intervals.ipynb #e4d6132b
 def _pooled(method, numerators, denominators, alpha, n_boot, seed, bounds, prefix, made):
-    "The interval of a pooled ratio over units, by t below 50 units and by the bootstrap from there."
+    "The interval of a pooled ratio over units, by Korn-Graubard (counts) or t while units are few, then by the bootstrap."
     value = float(numerators.sum()) / float(denominators.sum())
     if len(numerators) < 2:
         return Interval(
@@ -234,9 +229,12 @@ def _pooled(method, numerators, denominators, alpha, n_boot, seed, bounds, prefi
     if np.abs(numerators - value * denominators).max() <= 1e-12 * max(1.0, abs(value)) * denominators.max():
         note = f"every {made['unit']} has the same score: no spread was seen, which is not certainty"
         return Interval(value, value, value, "equal-scores", note=note, **made)
-    method = ("t" if len(numerators) < _FEW else "bootstrap") if method == "auto" else method
+    if method == "auto":
+        counts = bounds == (0.0, 1.0) and not (numerators % 1).any() and not (denominators % 1).any()
+        few = "korn-graubard" if counts else "t"
+        method = few if len(numerators) < (_SMALL if counts else _FEW) else "bootstrap"
     (lo, hi), name, note = _computed(method, numerators, denominators, alpha, n_boot, seed, bounds)
-    drawn = {} if method == "t" else {"seed": seed, "n_boot": n_boot}
+    drawn = {} if method in ("t", "korn-graubard") else {"seed": seed, "n_boot": n_boot}
     return Interval(value, lo, hi, prefix + name, note=note, **made, **drawn)
 
 
@@ -244,6 +242,8 @@ def _proportion(method, p, trials, alpha, made, note=""):
     "Wilson or exact interval of a share of successes."
     if method == "exact":
         return Interval(p, *binomial_bounds(p, trials, alpha), "exact-percentile", note=note, **made)
+    if method == "clopper-pearson":
+        return Interval(p, *clopper_pearson_bounds(p, trials, alpha), method, note=note, **made)
     return Interval(p, *wilson_bounds(p, trials, normal_quantile(alpha)), "wilson", note=note, **made)
 
 # %% ../nbs/49c_intervals.ipynb #851be4b7
@@ -263,8 +263,10 @@ def _read(values, clusters):
 def _check(method, binary, equal):
     if method not in _METHODS:
         refuse("method", "one of " + ", ".join(_METHODS), method)
-    if method == "wilson" and not binary:
-        refuse("method", "another one: Wilson is for scores of 0 and 1", method)
+    if method in ("wilson", "clopper-pearson", "korn-graubard") and not binary:
+        refuse(
+            "method", "another one: Wilson, Clopper-Pearson, Korn-Graubard are for scores of 0 and 1", method
+        )
     if method == "exact" and not (binary or equal):
         refuse("method", "another one: exact is for scores of 0 and 1, or equal scores", method)
 
@@ -274,7 +276,7 @@ def interval_for(
     *,
     clusters: Iterable[object] | None = None,  # Document of each row, aligned with `values`
     alpha: float = DEFAULT_ALPHA,  # Error rate: 0.05 for a 95 % interval
-    method: str = "auto",  # "auto", "wilson", "t", "bootstrap", "fast", "exact" or "bca"
+    method: str = "auto",  # "auto", "wilson", "clopper-pearson", "korn-graubard", "t", "bootstrap", "fast", "exact" or "bca"
     unit: str = "document",  # What is independent: what one value, or one cluster, is
     n_boot: int = DEFAULT_N_BOOT,  # Number of resamples
     seed: int | str = DEFAULT_SEED,  # Seed of the resamples
@@ -301,7 +303,7 @@ def interval_for(
         prefix = "cluster-" * (len(numerators) < len(scores))
     units = len(numerators)
     small = method == "auto" and (equal or (not prefix and units < _SMALL))
-    if binary and (small or method in ("wilson", "exact")):
+    if binary and (small or method in ("wilson", "clopper-pearson", "exact")):
         note = f"{unit}s taken as trials" if prefix else ""
         return _proportion(method, float(scores.mean()), units, alpha, made, note)
     return _pooled(method, numerators, denominators, alpha, n_boot, seed, bounds, prefix, made)
@@ -313,7 +315,9 @@ def bootstrap_ratio(
     *,
     clusters: Iterable[object] | None = None,  # Document of each row; `None` when a row is a document
     alpha: float = DEFAULT_ALPHA,  # Error rate: 0.05 for a 95 % interval
-    method: Literal["auto", "t", "bootstrap", "fast", "bca"] = "auto",  # "auto": t below 50 documents
+    method: Literal[
+        "auto", "korn-graubard", "t", "bootstrap", "fast", "bca"
+    ] = "auto",  # "auto": Korn-Graubard for counts of fewer than 100 documents, else t below 50
     unit: str = "document",  # What is independent
     n_boot: int = DEFAULT_N_BOOT,  # Number of resamples
     seed: int | str = DEFAULT_SEED,  # Seed of the resamples
@@ -325,8 +329,8 @@ def bootstrap_ratio(
     `None`. When every document is at 0, or every one at 1, the bounds are Wilson's with documents as trials.
     Raises `ValueError` for unequal lengths, a negative denominator, or a ratio outside `bounds`."""
     n_boot, seed = check_resampling(n_boot, alpha, seed)
-    if method not in ("auto", "t", "bootstrap", "fast", "bca"):
-        refuse("method", "one of auto, t, bootstrap, fast, bca", method)
+    if method not in ("auto", "korn-graubard", "t", "bootstrap", "fast", "bca"):
+        refuse("method", "one of auto, korn-graubard, t, bootstrap, fast, bca", method)
     tops, bottoms, groups = _read_pairs(numerators, denominators, clusters)
     made = {"level": round(1 - alpha, 10), "unit": unit, "n": len(tops)}
     prefix = ""

@@ -24,12 +24,14 @@ from llm_dojo_scoring.resampling import (
     percentile_bounds,
     resampled_sums,
 )
+from .share_bounds import worth_bounds
 
 # %% auto #0
 __all__ = ['pooled_interval', 'PooledDifference', 'pooled_difference', 'design_effect']
 
 # %% ../nbs/52_pooled.ipynb #9582b518
 _FEW = 50  # documents below which a bootstrap of them is too narrow
+_SMALL = 100  # the same for shares of counts, which come near 1
 
 
 class _Metric(NamedTuple):
@@ -108,11 +110,23 @@ def _t_reach(error, n, alpha):
     return float(stdtrit(n - 1, 1 - alpha / 2)) * error
 
 
-def _t_interval(metric, value, matrix, alpha):
-    "Bounds by t, or `None` where one document holds all there is."
+def _error(metric, matrix):
+    "Standard error of the metric over documents; `None` where one document holds all there is."
     left_out = _without_each(metric, matrix)
     with np.errstate(divide="ignore", invalid="ignore"):
-        error = _jackknife(np.log(left_out) if metric.log else left_out)
+        return _jackknife(np.log(left_out) if metric.log else left_out)
+
+
+def _counted_interval(metric, value, matrix, alpha):
+    "Korn-Graubard bounds of a share of counts, or `None` as for `_error`."
+    error = _error(metric, matrix)
+    rows = float(matrix[:, list(metric.needs).index(metric.whole)].sum())
+    return error if error is None else worth_bounds(value, error**2, len(matrix), rows, alpha)
+
+
+def _t_interval(metric, value, matrix, alpha):
+    "Bounds by t, or `None` where one document holds all there is."
+    error = _error(metric, matrix)
     if error is None:
         return None
     reach = _t_reach(error, len(matrix), alpha)
@@ -135,12 +149,23 @@ def _boot_interval(metric, matrix, alpha, n_boot, seed):
     return lo, None if math.isinf(hi) else hi, note
 
 # %% ../nbs/52_pooled.ipynb #96c2afd5
+def _chosen(method, metric, matrix):
+    "The method that suits the counts, where none is named. Raises for one that does not."
+    counted = not metric.log and not (matrix % 1).any()
+    if method == "auto":
+        few = len(matrix) < (_SMALL if counted else _FEW)
+        return "bootstrap" if not few else "korn-graubard" if counted else "t"
+    if method == "korn-graubard" and not counted:
+        refuse("method", "another one: Korn-Graubard is for shares of counts", method)
+    return method
+
+# %% ../nbs/52_pooled.ipynb #4c0ea497
 def pooled_interval(
     counts: DocumentCounts,  # Counts per document
     metric: str,  # A name of the table at the top
     *,
     alpha: float = DEFAULT_ALPHA,  # Error rate
-    method: str = "auto",  # "auto", "t" or "bootstrap"
+    method: str = "auto",  # "auto", "korn-graubard" (shares of counts), "t" or "bootstrap"
     n_boot: int = DEFAULT_N_BOOT,  # Number of resamples
     seed: int | str = DEFAULT_SEED,  # Seed of the resamples
 ) -> Interval:  # The pooled metric and its interval over documents
@@ -150,8 +175,8 @@ def pooled_interval(
     count are left out. Raises `ValueError` for an unknown metric or counts that do not have what it needs."""
     n_boot, seed = check_resampling(n_boot, alpha, seed)
     found = _metric(metric, counts)
-    if method not in ("auto", "t", "bootstrap"):
-        refuse("method", "one of auto, t, bootstrap", method)
+    if method not in ("auto", "korn-graubard", "t", "bootstrap"):
+        refuse("method", "one of auto, korn-graubard, t, bootstrap", method)
     matrix = _matrix(found, counts)
     known = ~np.isnan(matrix).any(axis=1)
     made = {"level": round(1 - alpha, 10), "unit": "document", "n": int(known.sum())}
@@ -169,10 +194,12 @@ def pooled_interval(
         return Interval(value, *bounds, "wilson", note="documents taken as trials", **made)
     if len(matrix) < 2:
         return Interval(value, None, None, "undefined", note="one document: no spread to measure", **made)
-    if method == "t" or (method == "auto" and len(matrix) < _FEW):
-        bounds = _t_interval(found, value, matrix, alpha)
+    method = _chosen(method, found, matrix)
+    if method != "bootstrap":
+        make = _counted_interval if method == "korn-graubard" else _t_interval
+        bounds = make(found, value, matrix, alpha)
         note = "" if bounds else f"one document holds all {found.whole}"
-        return Interval(value, *(bounds or (None, None)), "document-t", note=note, **made)
+        return Interval(value, *(bounds or (None, None)), f"document-{method}", note=note, **made)
     lo, hi, note = _boot_interval(found, matrix, alpha, n_boot, seed)
     return Interval(value, lo, hi, "document-bootstrap", seed=seed, n_boot=n_boot, note=note, **made)
 
