@@ -49,6 +49,13 @@ def test_failed_rows_that_say_only_what_was_expected_are_read_and_missed():
     assert rescore(rows).skipped == ("b.txt: failed",)
 
 
+def test_what_a_failed_call_left_behind_is_no_answer_and_a_repeat_is_no_row():
+    row = {"filename": "a.txt", "status": "error", "predicted": dict(EXPECTED), "expected_fields": EXPECTED}
+    scores = score_extraction_manifest([row, {**row, "status": "completed"}], documents={"a.txt": "Utah"})
+    assert set(scores.rows[0]["field_scores"].values()) == {0.0} and scores.rows[0]["entity_list_audit"] == {}
+    assert (len(scores.rows), scores.repeated, scores.overall) == (1, ("a.txt",), 0.0)
+
+
 def test_a_score_is_that_of_rescoring(data):
     paths = {"labels": data / "labels/expected.jsonl", "run": "careful"}
     manifest = score_extraction_manifest(data / "runs/extractions.jsonl", **paths)
