@@ -22,7 +22,7 @@ _NAMES = {
     ),
     "bootstrap": "bootstrap_ci delta_significance wilson_ci",
     "comparison": "compare_prompts compare_runs",
-    "pooled": "pooled_difference pooled_interval",
+    "pooled": "pooled_difference pooled_differences pooled_interval",
     "config": "Settings clear_settings_cache configure get_settings load_settings settings",
     "cost": "estimate_cost tokens_summary",
     "diagnostics": "extraction_diagnostics pool_diagnostics",

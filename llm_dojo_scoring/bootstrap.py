@@ -8,6 +8,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from functools import partial
 from typing import Literal
 
 import numpy as np
@@ -36,6 +37,7 @@ from llm_dojo_scoring.resampling import (
     resampled_means,
     resampled_sums,
 )
+from .workers import Workers, in_chunks, in_order
 
 # %% auto #0
 __all__ = ['bootstrap_ci', 'bootstrap_cis', 'wilson_ci', 'delta_significance', 'PairedDifference', 'paired_difference',
@@ -131,6 +133,22 @@ def bootstrap_ci(
     return _record(bounds, len(scores), n_boot, alpha, seed, method, unit)
 
 # %% ../nbs/50_bootstrap.ipynb #689655e8
+_TOGETHER = 64  # metrics that share one product, and go to a worker together
+
+
+def _shared_records(n_boot, alpha, seed, unit, named):
+    "Names and records of some metrics over equally many documents, from the same resamples."
+    columns = [column for _, column in named]
+    n, records = len(columns[0]), []
+    sums = resampled_sums(np.stack(columns, axis=1), n_boot, seed=seed)
+    for (name, column), means in zip(named, (sums / n).T, strict=True):
+        bounds = percentile_bounds(means, alpha)
+        if any(map(_near_a_tie, bounds)):
+            bounds = _bounds(column, n_boot, alpha, seed, "replay")
+        records.append((name, _record(bounds, n, n_boot, alpha, seed, "replay", unit)))
+    return records
+
+# %% ../nbs/50_bootstrap.ipynb #bab69baa
 def bootstrap_cis(
     columns: Mapping[
         str, Iterable[object]
@@ -140,6 +158,7 @@ def bootstrap_cis(
     alpha: float = DEFAULT_ALPHA,  # Error rate
     seed: int | str = DEFAULT_SEED,  # Seed of the resamples
     unit: str = "document",  # What one value is
+    jobs: int | Workers = 1,  # Processes, or `Workers`; no result depends on it
 ) -> dict[str, dict | None]:  # The record of each metric, as `bootstrap_ci` gives it
     """Confidence intervals of many means over the same documents, from shared resamples.
 
@@ -148,17 +167,13 @@ def bootstrap_cis(
     scores = {name: clean_scores(values) for name, values in columns.items()}
     by_size = {}
     for name, column in scores.items():
-        by_size.setdefault(len(column), []).append(name)
+        if len(column) > 1:
+            by_size.setdefault(len(column), []).append((name, column))
+    chunks = (chunk for named in by_size.values() for chunk in in_chunks(named, _TOGETHER))
+    work = partial(_shared_records, n_boot, alpha, seed, unit)
     records = dict.fromkeys(scores)
-    for n, names in by_size.items():
-        if n < 2:
-            continue
-        sums = resampled_sums(np.stack([scores[name] for name in names], axis=1), n_boot, seed=seed)
-        for name, means in zip(names, (sums / n).T, strict=True):
-            bounds = percentile_bounds(means, alpha)
-            if any(map(_near_a_tie, bounds)):
-                bounds = _bounds(scores[name], n_boot, alpha, seed, "replay")
-            records[name] = _record(bounds, n, n_boot, alpha, seed, "replay", unit)
+    for found in in_order(work, chunks, Workers.of(jobs)):
+        records.update(found)
     return records
 
 # %% ../nbs/50_bootstrap.ipynb #afb6ee45

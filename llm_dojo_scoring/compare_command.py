@@ -13,26 +13,24 @@ import typer
 
 from .command_line import version_of
 from .output_files import replace_whole
+from .worker_options import BackendOption, JobsOption, SchedulerOption
 
 # %% auto #0
 __all__ = ['app', 'dojo_compare']
 
 # %% ../nbs/52f_compare_command.ipynb #84afc7f4
-def _pooled(comparison, level, seed):
+_POOLED = (("precision", "extra"), ("recall", "matched"), ("f1", "matched"), ("verified_precision", "true"))
+
+
+def _pooled(comparison, level, seed, jobs):
     "Differences of the pooled metrics that both runs have counts for."
-    from llm_dojo_scoring.pooled import pooled_difference
+    from llm_dojo_scoring.pooled import pooled_differences
 
     a, b = comparison.a.counts, comparison.b.counts
-    found = []
-    for metric, count in (
-        ("precision", "extra"),
-        ("recall", "matched"),
-        ("f1", "matched"),
-        ("verified_precision", "true"),
-    ):
-        if a is not None and b is not None and count in a.columns and count in b.columns:
-            found.append(pooled_difference(a, b, metric, alpha=1 - level, seed=seed))
-    return found
+    if a is None or b is None:
+        return []
+    metrics = [metric for metric, count in _POOLED if count in a.columns and count in b.columns]
+    return list(pooled_differences(a, b, metrics, alpha=1 - level, seed=seed, jobs=jobs).values())
 
 
 _HEAD = ["score", "A", "B", "B - A", "interval", "better", "worse", "same", "p", "p (Holm)"]
@@ -145,6 +143,9 @@ def dojo_compare(
     seed: Annotated[int, typer.Option(help="Seed of the resamples.")] = 42,
     top: Annotated[int, typer.Option(min=0, help="Documents to list in each direction.")] = 5,
     markdown: Annotated[Path | None, typer.Option(help="Also write the comparison to this file.")] = None,
+    jobs: JobsOption = 1,
+    backend: BackendOption = "processes",
+    scheduler: SchedulerOption = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print the record as JSON.")] = False,
     version: Annotated[
         bool,
@@ -157,12 +158,13 @@ def dojo_compare(
 
     Status: 0 compared, 2 bad usage or input, or runs that may not be compared."""
     from llm_dojo_scoring.run_comparison import compare_runs
+    from llm_dojo_scoring.workers import Workers
 
+    drawn = {"alpha": 1 - level, "seed": seed}
     try:
-        found = compare_runs(
-            a, b, scores=score or None, noise_floor=noise_floor, shared=shared, alpha=1 - level, seed=seed
-        )
-        pooled = _pooled(found, level, seed)
+        drawn["jobs"] = workers = Workers(jobs, backend, scheduler)
+        found = compare_runs(a, b, scores=score or None, noise_floor=noise_floor, shared=shared, **drawn)
+        pooled = _pooled(found, level, seed, workers)
         if markdown is not None:
             replace_whole(markdown, _markdown(found, pooled, top))
     except (ValueError, OSError) as e:

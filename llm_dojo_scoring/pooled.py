@@ -7,8 +7,9 @@ from __future__ import annotations
 
 import html
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
+from functools import partial
 from typing import NamedTuple
 
 import numpy as np
@@ -25,9 +26,10 @@ from llm_dojo_scoring.resampling import (
     resampled_sums,
 )
 from .share_bounds import worth_bounds
+from .workers import Workers, in_order
 
 # %% auto #0
-__all__ = ['pooled_interval', 'PooledDifference', 'pooled_difference', 'design_effect']
+__all__ = ['pooled_interval', 'PooledDifference', 'pooled_difference', 'pooled_differences', 'design_effect']
 
 # %% ../nbs/52_pooled.ipynb #9582b518
 _FEW = 50  # documents below which a bootstrap of them is too narrow
@@ -308,6 +310,27 @@ def pooled_difference(
     return PooledDifference(
         metric, *values, Interval(seen, *bounds, name, note=note, **made, **drawn), p, *alone
     )
+
+# %% ../nbs/52_pooled.ipynb #c3389290
+def _difference(a, b, options, metric):
+    return pooled_difference(a, b, metric, **options)
+
+# %% ../nbs/52_pooled.ipynb #aa947894
+def pooled_differences(
+    a: DocumentCounts,  # Counts of run A
+    b: DocumentCounts,  # Counts of run B over the same documents
+    metrics: Iterable[str] | None = None,  # Names of the table at the top; `None`: all that both have counts for
+    *,
+    jobs: int | Workers = 1,  # Processes, or `Workers`; no result depends on it
+    **options: object,  # As for `pooled_difference`: alpha, method, n_boot, seed
+) -> dict[str, PooledDifference]:  # Metric to its difference, in the order asked for
+    "Differences of pooled metrics. Raises as `pooled_difference` does."
+    if metrics is None:
+        both = set(a.columns) & set(b.columns)
+        metrics = [name for name, metric in _METRICS.items() if both.issuperset(metric.needs)]
+    metrics = list(metrics)
+    found = in_order(partial(_difference, a, b, options), metrics, Workers.of(jobs))
+    return dict(zip(metrics, found, strict=True))
 
 # %% ../nbs/52_pooled.ipynb #fc47eea9
 def design_effect(

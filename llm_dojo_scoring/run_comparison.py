@@ -8,6 +8,7 @@ from __future__ import annotations
 import html
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 
@@ -20,6 +21,7 @@ from .paired_tests import holm, paired_interval, paired_p
 from .plain_tables import markdown_table
 from .resampling import DEFAULT_ALPHA, DEFAULT_N_BOOT, DEFAULT_SEED
 from .shown_results import figures_html
+from .workers import Workers, in_order
 
 # %% auto #0
 __all__ = ['verdict', 'bare_verdict', 'Change', 'Comparison', 'compare_runs']
@@ -127,6 +129,10 @@ def _change(score, a, b, options, floor):
         said = f"LOGIC REPAIR ({interval.value:+.4f}, {how} p {p:.2g})"
     counts = int((b - a > 1e-12).sum()), int((a - b > 1e-12).sum())
     return Change(score, float(a.mean()), float(b.mean()), interval, *counts, p, p, how, won, said)
+
+
+def _changed(options, score):
+    return _change(*score[:3], options, score[3])
 
 
 def _adjusted(changes):
@@ -257,6 +263,7 @@ def compare_runs(
     alpha: float = DEFAULT_ALPHA,  # Error rate
     n_boot: int = DEFAULT_N_BOOT,  # Number of resamples
     seed: int | str = DEFAULT_SEED,  # Seed of the resamples
+    jobs: int | Workers = 1,  # Processes, or `Workers`, for the scores; no result depends on it
 ) -> Comparison:  # Every score side by side
     """Compare two runs, paired by document.
 
@@ -272,5 +279,6 @@ def compare_runs(
     if floor is None and chosen[0] == a.headline:
         floor = known_noise_floor(a)
     options = {"alpha": alpha, "n_boot": n_boot, "seed": seed}
-    changes = [_change(s, *columns[s], options, floor if i == 0 else None) for i, s in enumerate(chosen)]
+    tasks = ((s, *columns[s], floor if i == 0 else None) for i, s in enumerate(chosen))
+    changes = list(in_order(partial(_changed, options), tasks, Workers.of(jobs)))
     return Comparison(a, b, documents, {c.score: c for c in _adjusted(changes)}, floor)

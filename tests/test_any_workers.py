@@ -6,12 +6,18 @@ import signal
 from functools import partial
 from pathlib import Path
 
+import numpy as np
 import orjson
 import pytest
 
+from llm_dojo_scoring.bootstrap import bootstrap_cis
 from llm_dojo_scoring.class_summary import summarize_labels
 from llm_dojo_scoring.contracteval_summary import summarize_clauses
+from llm_dojo_scoring.document_counts import count_documents
+from llm_dojo_scoring.mc.resamples import paired_delta_bootstraps
+from llm_dojo_scoring.pooled import pooled_differences
 from llm_dojo_scoring.rescore import rescore
+from llm_dojo_scoring.run_comparison import compare_runs
 from llm_dojo_scoring.score_run import score_run
 from llm_dojo_scoring.workers import Workers, in_order
 
@@ -77,11 +83,46 @@ def clauses(jobs):
     )
 
 
+def resampled(jobs):
+    random = np.random.default_rng(7)
+    graded, flags = random.random((90, 150)), random.integers(0, 2, (130, 70)).astype(float)
+    columns = {f"graded {i}": graded[:, i] for i in range(150)} | {
+        f"flag {i}": flags[:, i] for i in range(70)
+    }
+    pairs = [graded[:, i] - graded[:, i + 1] for i in range(149)]
+    return as_bytes(
+        [bootstrap_cis(columns, n_boot=300, jobs=jobs), paired_delta_bootstraps(pairs, 300, jobs=jobs)]
+    )
+
+
+def compared(jobs):
+    random = np.random.default_rng(8)
+    names = [f"{i}.txt" for i in range(80)]
+    a, b = (
+        [
+            {"doc_id": d, "overall_score": s[0], "field_scores": {f"f{j}": s[j] for j in range(9)}}
+            for d, s in zip(names, run, strict=True)
+        ]
+        for run in random.random((2, 80, 9)).tolist()
+    )
+    counts = {k: random.integers(0, 9, 80) for k in ("tp", "fp", "fn")}
+    one, two = (
+        count_documents(names, **counts),
+        count_documents(names, **counts | {"fp": random.integers(0, 9, 80)}),
+    )
+    pooled = pooled_differences(one, two, n_boot=300, jobs=jobs)
+    found = compare_runs(a, b, n_boot=300, jobs=jobs)
+    return as_bytes([found.to_dict(), [d.to_dict() for d in pooled.values()]])
+
+
 FAMILIES = {"score_run": scored, "rescore": rescored, "classify": classified, "contracteval": clauses}
+FAMILIES |= {"bootstrap": resampled, "comparison": compared}
+# Where the chunks are given out, if not in the module of that name.
 MODULES = {
     "classify": "label_answers",
     "contracteval": "contracteval_summary",
-}  # where the chunks are given out
+    "comparison": "run_comparison",
+}
 
 
 @pytest.fixture(scope="module")

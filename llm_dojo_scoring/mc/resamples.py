@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
+from functools import partial
 from typing import Literal
 
 import numpy as np
@@ -20,6 +21,7 @@ from llm_dojo_scoring.resampling import (
     order_statistic,
     resampled_sums,
 )
+from ..workers import Workers, in_chunks, in_order
 
 # %% auto #0
 __all__ = ['N_BOOT', 'Bounds', 'bootstrap', 'paired_delta_bootstraps', 'paired_delta_bootstrap']
@@ -99,6 +101,19 @@ def _too_few(deltas, samples):
     return {"estimate": estimate, **_UNDEFINED, **empty, "mean": estimate, **chances, "n": len(deltas)}
 
 # %% ../../nbs/53c_mc.resamples.ipynb #b3d2efbe
+_TOGETHER = 64  # pairs that share one product, and go to a worker together
+
+
+def _records(n_boot, seed, bounds, samples, placed):
+    "Place and record of some pairs over equally many documents."
+    places, columns = zip(*placed, strict=True)
+    if len(columns[0]) < 2:
+        return [(at, _too_few(column, samples)) for at, column in placed]
+    sums = resampled_sums(np.stack(columns, axis=1), n_boot, seed=seed)
+    found = (_paired(column, sums[:, i], bounds, samples) for i, column in enumerate(columns))
+    return list(zip(places, found, strict=True))
+
+# %% ../../nbs/53c_mc.resamples.ipynb #4bd37a58
 def paired_delta_bootstraps(
     many: Sequence[Iterable[object]],  # For each pair, the differences A − B, one per shared document
     n_boot: int = N_BOOT,  # Number of resamples
@@ -106,23 +121,21 @@ def paired_delta_bootstraps(
     *,
     bounds: Bounds = "rounded",  # "truncated": the order statistics of the published tables
     samples: bool = True,  # Keep the resampled means?
+    jobs: int | Workers = 1,  # Processes, or `Workers`; no result depends on it
 ) -> list[dict]:  # One record per pair, as `paired_delta_bootstrap` gives it
     """Paired bootstrap of many pairs; pairs over equally many documents share one product.
 
     Raises as `paired_delta_bootstrap` does."""
     n_boot, seed = check_resampling(n_boot, DEFAULT_ALPHA, seed)
     columns = [clean_scores(deltas) for deltas in many]
-    by_size: dict[int, list[int]] = {}
+    by_size: dict[int, list] = {}
     for at, column in enumerate(columns):
-        by_size.setdefault(len(column), []).append(at)
+        by_size.setdefault(len(column), []).append((at, column))
+    chunks = (chunk for placed in by_size.values() for chunk in in_chunks(placed, _TOGETHER))
     records: list = [None] * len(columns)
-    for n, places in by_size.items():
-        sums = None
-        if n >= 2:
-            sums = resampled_sums(np.stack([columns[at] for at in places], axis=1), n_boot, seed=seed)
-        for i, at in enumerate(places):
-            given = (columns[at],) if sums is None else (columns[at], sums[:, i], bounds)
-            records[at] = (_too_few if sums is None else _paired)(*given, samples)
+    for found in in_order(partial(_records, n_boot, seed, bounds, samples), chunks, Workers.of(jobs)):
+        for at, record in found:
+            records[at] = record
     return records
 
 
