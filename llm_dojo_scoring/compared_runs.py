@@ -17,8 +17,9 @@ from .document_counts import DocumentCounts, counts_of_fields, counts_of_rows
 from .headlines import headline_path
 from .label_counts import label_reader
 from .labels import label_key, same_label
+from .part_files import stored_rows
 from .row_scores import scores_of_row
-from .run_files import BadInput, read_records, some
+from .run_files import BadInput, file_at, parts_of, read_records, some
 from .run_inputs import row_id
 from llm_dojo_scoring.surfaces import (
     NotComparable,
@@ -203,25 +204,30 @@ def _of_tidy(rows):
     return list(made.values()), truths, {k: v for k, v in scorer.items() if v}
 
 
+def _runs_inside(path):
+    "Names of the runs in a folder that holds several."
+    return sorted(p.name for p in path.iterdir() if p.is_dir() and stored_rows(p, "rows"))
+
+
 def _folder(path, name):
     "The run that `dojo-score` wrote into a folder."
-    files = {n: path / n for n in ("rows.jsonl", "fields.jsonl", "summary.json")}
-    if not files["rows.jsonl"].is_file():
-        inside = [p.name for p in sorted(path.iterdir()) if (p / "rows.jsonl").is_file()]
+    files = {n: stored_rows(path, n) for n in ("rows", "fields")}
+    if files["rows"] is None:
+        inside = _runs_inside(path)
         fix = f"name one of its runs: {some(inside)}" if inside else "write it with dojo-score"
         raise BadInput(path, "rows.jsonl", fix)
-    rows, scorer, truths, counts = list(read_records(files["rows.jsonl"])), {}, None, None
-    if files["fields.jsonl"].is_file():
-        tidy = list(read_records(files["fields.jsonl"]))
+    rows, scorer, truths, counts = list(read_records(str(files["rows"]))), {}, None, None
+    if files["fields"] is not None:
+        tidy = list(read_records(str(files["fields"])))
         _, truths, scorer = _of_tidy(tidy)
         known = {row_id(r, p) for p, r in rows if _usable(r)}
         truths = {d: truths.get(d) for d in known}
         counts = counts_of_fields([r for _, r in tidy])
-    if files["summary.json"].is_file():
+    if (summary := path / "summary.json").is_file():
         try:
-            scorer = orjson.loads(files["summary.json"].read_bytes()).get("scorer") or scorer
+            scorer = orjson.loads(summary.read_bytes()).get("scorer") or scorer
         except (orjson.JSONDecodeError, AttributeError):
-            raise BadInput(files["summary.json"], "a JSON object", "write it again with dojo-score") from None
+            raise BadInput(summary, "a JSON object", "write it again with dojo-score") from None
     named = next((r.get("run") for _, r in rows if r.get("run")), None)
     return _built(path, name or named or path.name, rows, scorer=scorer, truths=truths, counts=counts)
 
@@ -273,14 +279,15 @@ def read_run(
     if isinstance(source, ComparedRun):
         return source
     if isinstance(source, (str, Path)):
-        path = Path(source)
+        path = file_at(source)
         if not path.exists() and run is None and "@" in path.name:
             text, _, run = str(source).rpartition("@")
-            path = Path(text)
+            path = file_at(text)
         if path.is_dir():
-            inner = path / run if run and (path / run / "rows.jsonl").is_file() else path
-            return _folder(inner, name)
-        rows, where = list(read_records(path)), path
+            inner = path / run if run and stored_rows(path / run, "rows") else path
+            if stored_rows(inner, "rows") or not parts_of(path):
+                return _folder(inner, name)
+        rows, where = list(read_records(str(path))), path
     elif _is_record(source):
         rows, where = [("record", source)], "record"
     elif isinstance(source, Mapping):
@@ -308,13 +315,12 @@ def run_names_of(
     str | None
 ]:  # Names of the runs in it, for `read_run(source, run=...)`; `[None]` where there is one
     "The runs that a source holds. Raises `BadInput` as `read_run` does."
-    path = Path(source)
+    path = file_at(source)
     if not path.exists() and "@" in path.name:
         return [None]
-    if path.is_dir():
-        inside = [p.name for p in sorted(path.iterdir()) if (p / "rows.jsonl").is_file()]
-        return [None] if (path / "rows.jsonl").is_file() or not inside else inside
-    rows = [r for _, r in read_records(path)]
+    if path.is_dir() and (stored_rows(path, "rows") or not parts_of(path)):
+        return [None] if stored_rows(path, "rows") else _runs_inside(path) or [None]
+    rows = [r for _, r in read_records(str(path))]
     records = [r for r in rows if _is_record(r)]
     named = [r.get("experiment_name") or r.get("run") for r in records] or [r.get("run") for r in rows]
     names = list(dict.fromkeys(str(n) for n in named if not is_blank(n)))

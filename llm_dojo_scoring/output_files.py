@@ -11,18 +11,20 @@ from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import BinaryIO
 
+from .run_files import file_at
+
 # %% auto #0
 __all__ = ['replace_whole', 'folder_name', 'run_folders']
 
 # %% ../nbs/46b_output_files.ipynb #202c8795
 def replace_whole(
-    path: str | Path,  # The file; its folder is made when there is none
+    path: str | Path,  # The file, or the URL of one; its folder is made when there is none
     content: str | bytes | Callable[[BinaryIO], object],  # Text, bytes, or a function that writes them
 ) -> Path:  # The file
     """Write a file beside its place and move it there once it is on disk.
 
     Readers see the old file or the new one. Whatever the writer raises is raised, and the old file stays."""
-    path = Path(path)
+    path = file_at(path)
     path.parent.mkdir(parents=True, exist_ok=True)
     draft = path.with_name(f".{path.name}.{os.getpid()}.draft")
     try:
@@ -31,9 +33,13 @@ def replace_whole(
                 content(file)
             else:
                 file.write(content.encode() if isinstance(content, str) else content)
-            file.flush()
-            os.fsync(file.fileno())
-        os.replace(draft, path)
+            if isinstance(path, Path):
+                file.flush()
+                os.fsync(file.fileno())
+        if isinstance(path, Path):
+            os.replace(draft, path)
+        else:
+            draft.fs.mv(draft.path, path.path)
     finally:
         draft.unlink(missing_ok=True)
     return path
@@ -48,10 +54,10 @@ def folder_name(
 # %% ../nbs/46b_output_files.ipynb #36f738f4
 def run_folders(
     runs: Iterable,  # Names of runs, without repeats
-    out: str | Path,  # The folder asked for
+    out: str | Path,  # The folder asked for, or the URL of one
 ) -> dict:  # Run to folder, in the order of the runs
     "Where each run's outputs go. No two runs share a folder, on a disk that does not tell `A` from `a` neither."
-    runs, out = list(runs), Path(out)
+    runs, out = list(runs), file_at(out)
     if len(runs) == 1:
         return {runs[0]: out}
     found, used = {}, {}

@@ -12,6 +12,8 @@ import re
 import zlib
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
+from urllib.parse import urlsplit
+from urllib.request import url2pathname
 
 import orjson
 
@@ -195,6 +197,8 @@ def file_at(
     "The file or folder of that name. Raises `BadInput` for a URL when the extra `remote` is missing."
     if "://" not in str(source):
         return Path(source)
+    if str(source).startswith("file://"):
+        return Path(url2pathname(urlsplit(str(source)).path))
     try:
         from upath import UPath
 
@@ -214,13 +218,18 @@ def _ending(path):
     ending = Path(path.name).with_suffix("").suffix if path.suffix.lower() == ".gz" else path.suffix
     return ending.lower()
 
+
+def _in_order(path):
+    "A name by its texts and numbers in turn."
+    return [int(part) if i % 2 else part for i, part in enumerate(re.split(r"([0-9]+)", path.name))]
+
 # %% ../nbs/46a_run_files.ipynb #10046062
 def parts_of(
     path: Path,  # A folder
 ) -> list[Path]:  # Its files of rows, by name; none when it holds none
     "The parts of a run that was written in parts: JSON lines, JSON, CSV and parquet, plain or gzip."
     files = (p for p in path.iterdir() if p.name[:1] not in "._" and _ending(p) in _PARTS and p.is_file())
-    return sorted(files, key=lambda p: p.name)
+    return sorted(files, key=_in_order)
 
 # %% ../nbs/46a_run_files.ipynb #a56f0299
 def _file_records(path):

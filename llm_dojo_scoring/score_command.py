@@ -9,6 +9,7 @@ import hashlib
 import os
 import sys
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Annotated, NamedTuple
 
@@ -17,8 +18,10 @@ import typer
 
 from .command_line import one_line_for_bad_input, version_of
 from .output_files import replace_whole, run_folders
+from .part_files import json_lines, parquet_rows, remove_parts, write_parts
 from .run_files import file_at, parts_of
 from .worker_options import BackendOption, JobsOption, SchedulerOption
+from .workers import in_chunks
 
 # %% auto #0
 __all__ = ['app', 'dojo_score']
@@ -78,33 +81,42 @@ def _fold(work, scored, tally, bar):
             bar.update(1)
 
 
-def _split(work, out):
-    "Write `rows.jsonl` and `fields.jsonl` from the work file."
-
-    def write(key):
-        def to(file):
-            for record in _whole_lines(work):
-                found = record[key] if key == "fields" else [record[key]]
-                for one in found:
-                    file.write(orjson.dumps(one, option=_DUMP) + b"\n")
-
-        return to
-
-    replace_whole(out / "rows.jsonl", write("row"))
-    replace_whole(out / "fields.jsonl", write("fields"))
+_SHAPED = ("expected", "predicted", "hallucinated", "flags")  # columns with values of any shape
 
 
-def _write_parquet(out):
-    "Write `fields.parquet` beside `fields.jsonl`; values of any shape become JSON text."
-    import pyarrow as pa
-    import pyarrow.parquet as pq
+def _fields(records):
+    return [field for record in records for field in record["fields"]]
 
-    rows = [orjson.loads(line) for line in (out / "fields.jsonl").open("rb")]
-    for row in rows:
-        for key in {"expected", "predicted", "hallucinated", "flags"} & row.keys():
-            row[key] = None if row[key] is None else orjson.dumps(row[key]).decode()
-    table = pa.Table.from_pylist(rows)
-    replace_whole(out / "fields.parquet", lambda file: pq.write_table(table, file))
+
+def _split(work, out, parquet):
+    "Write rows and tidy fields from the work file, each into one file."
+    replace_whole(out / "rows.jsonl", json_lines(record["row"] for record in _whole_lines(work)))
+    fields = (field for record in _whole_lines(work) for field in record["fields"])
+    replace_whole(out / "fields.jsonl", json_lines(fields))
+    if parquet:
+        if (out / "fields.parquet").is_dir():
+            remove_parts(out / "fields.parquet")
+            (out / "fields.parquet").rmdir()
+        replace_whole(out / "fields.parquet", parquet_rows(_fields(_whole_lines(work)), _SHAPED))
+    for name in ("rows", "fields"):
+        remove_parts(out / name)
+
+
+def _split_in_parts(work, out, parquet, size):
+    "The same in parts of so many documents, one part in memory at a time."
+
+    def documents():
+        return in_chunks(_whole_lines(work), size)
+
+    write_parts(out / "rows", ([record["row"] for record in part] for part in documents()))
+    write_parts(out / "fields", map(_fields, documents()))
+    if parquet:
+        if (out / "fields.parquet").is_file():
+            (out / "fields.parquet").unlink()
+        write = partial(parquet_rows, as_json=_SHAPED)
+        write_parts(out / "fields.parquet", map(_fields, documents()), write, ".parquet")
+    for name in ("rows.jsonl", "fields.jsonl"):
+        (out / name).unlink(missing_ok=True)
 
 # %% ../nbs/79c_score_command.ipynb #24601211
 class _Asked(NamedTuple):
@@ -116,6 +128,7 @@ class _Asked(NamedTuple):
     taxonomy: Path | None
     options: dict  # Options of `score_rows`: doc_class, embeddings, jobs, assigned
     parquet: bool
+    rows_per_part: int | None
 
 
 def _work_file(asked, run, out):
@@ -126,7 +139,8 @@ def _work_file(asked, run, out):
         file_at(p) for p in (asked.predictions, asked.labels, asked.docs, asked.taxonomy) if p is not None
     ]
     choices = sorted((k, v) for k, v in asked.options.items() if k != "jobs")
-    return out / f".work-{_digest(scorer_record(asked.options['embeddings']), run, choices, *files)}.jsonl"
+    here = out if isinstance(out, Path) else Path()  # a URL cannot be appended to
+    return here / f".work-{_digest(scorer_record(asked.options['embeddings']), run, choices, *files)}.jsonl"
 
 
 def _score_one(asked, truth, run, total, out, types):
@@ -158,22 +172,23 @@ def _score_one(asked, truth, run, total, out, types):
     summary = tally.summary(run, unpredicted=unpredicted, label_duplicates=truth.duplicates, scorer=scorer)
     rows = (record["row"] for record in _whole_lines(work))
     summary = replace(summary, diagnostics=scored_diagnostics(rows, truth, types))
-    _write(summary, work, out, asked.parquet)
+    _write(summary, work, out, asked)
     return summary
 
 
-def _write(summary, work, out, parquet):
+def _write(summary, work, out, asked):
     "The finished outputs, each replaced whole, the summary last; then the work file goes."
     from llm_dojo_scoring.run_report import report_html, report_markdown
 
-    _split(work, out)
-    if parquet:
-        _write_parquet(out)
+    if asked.rows_per_part:
+        _split_in_parts(work, out, asked.parquet, asked.rows_per_part)
+    else:
+        _split(work, out, asked.parquet)
     for name, text in (("report.html", report_html(summary)), ("report.md", report_markdown(summary))):
         replace_whole(out / name, text)
     record = orjson.dumps(summary.to_dict(), option=_DUMP | orjson.OPT_INDENT_2) + b"\n"
     replace_whole(out / "summary.json", record)
-    for old in out.glob(".work-*.jsonl"):
+    for old in work.parent.glob(".work-*.jsonl") if isinstance(out, Path) else [work]:
         old.unlink()
 
 # %% ../nbs/79c_score_command.ipynb #8182db57
@@ -260,7 +275,11 @@ def dojo_score(
     parquet: Annotated[
         bool, typer.Option("--parquet", help="Also write fields.parquet (extra: parquet).")
     ] = False,
-    out: Annotated[Path, typer.Option(help="Folder for the outputs.")] = Path("dojo-score"),
+    out: Annotated[str, typer.Option(help="Folder for the outputs, or the URL of one.")] = "dojo-score",
+    rows_per_part: Annotated[
+        int | None,
+        typer.Option(min=1, help="Write rows in parts of so many documents: rows/part-00000.jsonl."),
+    ] = None,
     jobs: JobsOption = 1,
     backend: BackendOption = "processes",
     scheduler: SchedulerOption = None,
@@ -283,7 +302,7 @@ def dojo_score(
     }
     with one_line_for_bad_input("dojo-score"):
         options["jobs"] = Workers(jobs, backend, scheduler)
-        asked = _Asked(predictions, labels, docs, taxonomy, options, parquet)
+        asked = _Asked(predictions, labels, docs, taxonomy, options, parquet, rows_per_part)
         truth, runs, types = _checked(asked, run)
         folders = run_folders(runs, out)
         summaries = []

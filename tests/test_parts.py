@@ -1,0 +1,146 @@
+"""Outputs in parts, on a disk or at a URL: the rows of the whole files, readable by what reads those."""
+
+import json
+import shutil
+import sys
+
+import pytest
+from typer.testing import CliRunner
+
+from llm_dojo_scoring.classify_command import app as classify
+from llm_dojo_scoring.compared_runs import read_run
+from llm_dojo_scoring.contracteval_command import app as contracteval
+from llm_dojo_scoring.part_files import stored_rows
+from llm_dojo_scoring.rescore_command import app as rescore
+from llm_dojo_scoring.run_files import file_at, read_records
+from llm_dojo_scoring.score_command import app as score
+
+
+def done(app, *arguments):
+    said = CliRunner().invoke(app, [str(a) for a in arguments])
+    assert said.exit_code == 0, said.output
+    return said.stdout
+
+
+def records(folder, name):
+    return [row for _, row in read_records(str(stored_rows(folder, name)))]
+
+
+@pytest.fixture
+def asked(data):
+    return [data / "runs/extractions.jsonl", "--labels", data / "labels/expected.jsonl", "--run", "careful"]
+
+
+@pytest.fixture
+def whole(asked, tmp_path):
+    done(score, *asked, "--out", tmp_path / "whole", "--parquet")
+    return tmp_path / "whole"
+
+
+@pytest.mark.parametrize("place", ["{}/parts", "file://{}/far", "memory://{}/far"])
+def test_rows_in_parts_are_the_rows_of_the_whole_files(place, asked, whole, tmp_path, monkeypatch):
+    if place.startswith("memory"):
+        pytest.importorskip("upath", reason="needs the extra remote")
+    monkeypatch.chdir(tmp_path)
+    out = place.format(tmp_path)
+    done(score, *asked, "--out", out, "--rows-per-part", 5)
+    for name in ("rows", "fields"):
+        assert records(out, name) == records(whole, name)
+    assert [p.name for p in sorted((file_at(out) / "rows").iterdir(), key=lambda p: p.name)] == [
+        "part-00000.jsonl",
+        "part-00001.jsonl",
+        "part-00002.jsonl",
+    ]
+    for name in ("summary.json", "report.html", "report.md"):
+        assert (file_at(out) / name).read_bytes() == (whole / name).read_bytes()
+    assert not list(tmp_path.glob(".work-*")) and not list((tmp_path / "parts").glob(".work-*"))
+
+
+def test_parts_and_whole_files_replace_each_other(asked, whole, tmp_path):
+    right = {p.name: p.read_bytes() for p in whole.iterdir()}
+    done(score, *asked, "--out", whole, "--rows-per-part", 2, "--parquet")
+    assert len(list((whole / "rows").iterdir())) == 6 and not (whole / "rows.jsonl").exists()
+    parts = sorted((whole / "fields.parquet").iterdir())
+    pandas, _ = pytest.importorskip("pandas"), pytest.importorskip("pyarrow")
+    assert len(parts) == 6
+    (tmp_path / "table.parquet").write_bytes(right["fields.parquet"])
+    assert len(pandas.read_parquet(whole / "fields.parquet")) == len(
+        pandas.read_parquet(tmp_path / "table.parquet")
+    )
+    done(score, *asked, "--out", whole, "--rows-per-part", 9)
+    assert sorted(p.name for p in (whole / "rows").iterdir()) == ["part-00000.jsonl", "part-00001.jsonl"]
+    done(score, *asked, "--out", whole, "--parquet")
+    assert {p.name: p.read_bytes() for p in whole.iterdir() if p.is_file()} == right
+    assert not list((whole / "rows").iterdir())
+
+
+def test_an_interrupted_run_in_parts_is_taken_up(asked, whole, tmp_path, monkeypatch):
+    module, out = sys.modules["llm_dojo_scoring.score_command"], tmp_path / "parts"
+
+    def broken(*_):
+        raise OSError("no space left")
+
+    monkeypatch.setattr(module, "write_parts", broken)
+    assert CliRunner().invoke(score, [*map(str, asked), "--out", str(out), "--rows-per-part", "5"]).exit_code
+    assert not (out / "rows").exists() and not (out / "summary.json").exists() and list(out.glob(".work-*"))
+    monkeypatch.undo()
+    monkeypatch.setattr("llm_dojo_scoring.score_run._scored", broken)  # all of it is there already
+    done(score, *asked, "--out", out, "--rows-per-part", 5)
+    assert records(out, "rows") == records(whole, "rows")
+
+
+def test_a_run_in_parts_is_compared_like_any_other(asked, whole, tmp_path):
+    done(score, *asked, "--out", tmp_path / "parts", "--rows-per-part", 5)
+    one, two = read_run(whole), read_run(tmp_path / "parts")
+    assert one.documents == two.documents and one.scorer == two.scorer
+    three = read_run(str(tmp_path / "parts" / "rows"))  # the parts by themselves
+    for other in (two, three):
+        assert one.frame().equals(other.frame())
+
+
+def cut(rows, folder, kind):
+    "The rows in three parts, as other programs write them."
+    folder.mkdir()
+    for i in range(3):
+        part = rows[i * len(rows) // 3 : (i + 1) * len(rows) // 3]
+        if kind == "parquet":
+            parquet = pytest.importorskip("pyarrow.parquet", reason="needs the extra parquet")
+            table = [{k: json.dumps(v) if isinstance(v, dict) else v for k, v in r.items()} for r in part]
+            parquet.write_table(
+                sys.modules["pyarrow"].Table.from_pylist(table), folder / f"part.{i + 8}.parquet"
+            )
+        else:
+            text = "".join(json.dumps(r) + "\n" for r in part)
+            (folder / f"part.{i + 8}.jsonl").write_text(text)
+    return folder
+
+
+@pytest.mark.parametrize("kind", ["jsonl", "parquet"])
+@pytest.mark.parametrize("command", ["score", "rescore", "classify", "contracteval"])
+def test_every_command_reads_a_run_in_parts(command, kind, data, tmp_path):
+    name, app, options = {
+        "score": ("runs/extractions.jsonl", score, ["--labels", data / "labels/expected.jsonl"]),
+        "rescore": ("runs/extractions.jsonl", rescore, ["--labels", data / "labels/expected.jsonl"]),
+        "classify": ("labels_runs/hearsay.jsonl", classify, ["--task", "hearsay"]),
+        "contracteval": (
+            "contracteval/answers.jsonl",
+            contracteval,
+            ["--labels", data / "labels/master_clauses_sample.csv"],
+        ),
+    }[command]
+    if command == "classify":
+        rows = [
+            {"expected": "Yes", "predicted": "Yes" if i % 3 else "No", "id": f"{i}.txt"} for i in range(30)
+        ]
+    else:
+        rows = [json.loads(line) for line in (data / name).open()]
+        rows = [r for r in rows if r["run"] == "careful"]
+    (tmp_path / "whole.jsonl").write_text("".join(json.dumps(r) + "\n" for r in rows))
+    out = [] if command == "rescore" else ["--out", tmp_path / "out"]
+    folder = cut(rows, tmp_path / "run", kind)
+    found = []
+    for source in (tmp_path / "whole.jsonl", folder, f"file://{folder}"):
+        said = json.loads(done(app, source, *options, *out, "--json"))
+        found.append(list(said.values()) if command == "rescore" else said)
+        shutil.rmtree(tmp_path / "out", ignore_errors=True)
+    assert found[0] == found[1] == found[2]
