@@ -319,7 +319,8 @@ def _difference(a, b, options, metric):
 def pooled_differences(
     a: DocumentCounts,  # Counts of run A
     b: DocumentCounts,  # Counts of run B over the same documents
-    metrics: Iterable[str] | None = None,  # Names of the table at the top; `None`: all that both have counts for
+    metrics: Iterable[str]
+    | None = None,  # Names of the table at the top; `None`: all that both have counts for
     *,
     jobs: int | Workers = 1,  # Processes, or `Workers`; no result depends on it
     **options: object,  # As for `pooled_difference`: alpha, method, n_boot, seed
