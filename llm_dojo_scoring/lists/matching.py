@@ -98,8 +98,8 @@ def _threshold(threshold):
 def _uncontested(worth):
     "The pairs, when each row's best column is its own, or each column's best row; else `None`."
     for matrix, pairs in ((worth, lambda i, j: (i, j)), (worth.T, lambda j, i: (i, j))):
-        best = matrix.argmax(axis=1)
-        if np.unique(best).size == len(best):
+        best = matrix.argmax(axis=1).tolist()
+        if len(set(best)) == len(best):
             return sorted(map(pairs, range(len(best)), best))
 
 
