@@ -95,11 +95,20 @@ def _asked_wait(headers, body):
     return wait
 
 
-def _of_error(error, what, timeout):
+def _without(raw, headers):
+    "The bytes without the values of headers: a server may quote what it was sent."
+    for value in headers.values():
+        for part in (value, value.rpartition(" ")[2]):
+            if len(part) >= 4:
+                raw = raw.replace(part.encode(), b"***")
+    return raw
+
+
+def _of_error(error, what, timeout, sent):
     "The reply of an HTTP error that is the caller's business, or one of the two exceptions."
     headers = {k.lower(): v for k, v in error.headers.items()} if error.headers else {}
     try:
-        body = _body(_read(error, timeout)[:200_000])
+        body = _body(_without(_read(error, timeout)[:200_000], sent))
     except (OSError, AttributeError, http.client.HTTPException):
         body = ""
     if error.code in _CALLER:
@@ -134,7 +143,7 @@ def call_json(
             found = {k.lower(): v for k, v in reply.headers.items()}
             return Reply(reply.status, found, _body(_read(reply, timeout)))
     except urllib.error.HTTPError as error:
-        return _of_error(error, what, timeout)
+        return _of_error(error, what, timeout, headers or {})
     except (OSError, http.client.HTTPException) as error:
         reason = getattr(error, "reason", None) or error
         raise Later(redact(f"no answer from {what}: {reason or type(error).__name__}", 300)) from None

@@ -15,6 +15,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Protocol, runtime_checkable
 
+from .credentials import redact
 from .jsonl_log import Damaged, append_records, damage_text, scan_log
 from .outbox import Delivery, Outbox, Outcome, Stopped, Waiting, deliver
 from .score_record import ScoreRecord
@@ -240,7 +241,7 @@ class ServerSink:
         try:
             found = self.fetch(ready)
         except Exception as e:
-            return Verified(self.name, error=f"{type(e).__name__}: {e}")
+            return Verified(self.name, error=redact(f"{type(e).__name__}: {e}", 300))
         missing = tuple(r.record_id for r in ready if r.record_id not in found)
         other = tuple(
             r.record_id for r in ready if r.record_id in found and not self.same(r, found[r.record_id])

@@ -1,5 +1,6 @@
 """One contract for all sinks (Langfuse by its SDK, Phoenix, MLflow, OpenTelemetry), on servers that fail."""
 
+import base64
 import importlib.util
 import json
 import pickle
@@ -436,6 +437,34 @@ def test_secrets_are_not_written_by_pickle_or_json(case):
             pickle.dumps(sink.config)
         with pytest.raises(TypeError):
             json.dumps(sink.config.secret_key)
+
+
+@pytest.mark.parametrize("status", [400, 401, 404, 422, 500])
+def test_a_server_that_quotes_the_key_does_not_make_it_shown(case, status):
+    key = "sk-lf-THESECRET0123456789" if case.name == "langfuse" else "THESECRET-of-any-form"
+    options = {
+        "langfuse": {"key": key},
+        "phoenix": {"api_key": key},
+        "mlflow": {"token": key},
+        "otel": {"headers": {"x-key": key}},
+    }
+    whole = base64.b64encode(f"{LangfuseServer.public_key}:{key}".encode()).decode()
+    handle = case.server.handle
+
+    def quoting(method, path, query, headers, raw):
+        handle(method, path, query, headers, raw)
+        said = f"you sent {headers.get('authorization')} and {headers.get('x-key')}"
+        return status, {"message": said}, case.server.always
+
+    case.server.handle = quoting
+    case.emit(scores(1))
+    sink = case.sink(**options[case.name], **Clock().options(deadline=2.0))
+    shown = repr(sink.flush())
+    if status != 500:  # there the SDK asks again and again
+        shown += repr(sink.verify())
+    receipts = receipts_path(case.manifest.path)
+    shown += receipts.read_text() if receipts.exists() else ""
+    assert "THESECRET" not in shown and whole not in shown and whole[:30] not in shown
 
 
 def test_damaged_manifests_and_receipts_cost_their_line_only(case):
