@@ -122,7 +122,7 @@ def figure_svg(
 
 # %% ../nbs/49a_plot_style.ipynb #8d5efef2
 def save_plot(
-    figure,  # A matplotlib figure
+    fig,  # A matplotlib figure
     path: str | os.PathLike,  # Where to; the ending chooses the format
     dpi: int = 150,  # Dots per inch
 ) -> Path:  # The path
@@ -131,7 +131,7 @@ def save_plot(
     Raises `ValueError` for an ending that matplotlib cannot write."""
     path = Path(path)
     kind = path.suffix.lstrip(".").lower()
-    if kind not in figure.canvas.get_supported_filetypes():
+    if kind not in fig.canvas.get_supported_filetypes():
         refuse("path", "a picture's name, such as runs.png", path.name)
     path.parent.mkdir(parents=True, exist_ok=True)
     draft = path.with_name(f".{path.name}.draft")
@@ -142,7 +142,7 @@ def save_plot(
     }
     try:
         with plot_style():
-            figure.savefig(draft, format=kind, dpi=dpi, metadata=undated.get(kind))
+            fig.savefig(draft, format=kind, dpi=dpi, metadata=undated.get(kind))
         os.replace(draft, path)
     finally:
         draft.unlink(missing_ok=True)

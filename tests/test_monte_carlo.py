@@ -253,3 +253,20 @@ def test_a_failed_call_is_no_vote(failed):
     row = {"task": "t", "filename": "f", "expected": "a", "predicted": "a", "status": "completed"}
     docs = mc.load_observations([row, {**row, "predicted": "b", **failed}], "t", {"a", "b"})
     assert docs["f"]["observations"] == {"a": 1}
+
+
+def test_tabled_parameters_can_be_named():
+    import inspect
+
+    from llm_dojo_scoring import monte_carlo
+
+    for name, tabled in {
+        "save_figure": ["fig", "path", "dpi"],
+        "style_axis": ["ax", "title", "xlabel", "ylabel"],
+        "draw_committee": ["dist", "k", "rng"],
+        "paired_delta_bootstrap": ["deltas", "n_boot", "seed"],
+        "simulate_rows": ["n", "probs", "max_tries", "fallback", "fallback_rescue", "rng"],
+        "pairwise_matrix": ["outcomes", "model", "min_shared", "n_boot", "seed"],
+    }.items():
+        names = list(inspect.signature(getattr(monte_carlo, name)).parameters)
+        assert names[: len(tabled)] == tabled, name
