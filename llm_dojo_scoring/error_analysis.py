@@ -195,6 +195,7 @@ def failure_mode_summary(
 
     columns = [c for c in FAILURE_COLUMNS if c in frame]
     counts = frame.reindex(columns=columns).apply(pd.to_numeric, errors="coerce").astype(float)
+    counts = counts.where(counts.abs() != float("inf"))  # no count of anything
     told = counts.notna().any(axis=1)
     totals, failed = counts.sum(), counts.sum().sum()
     if "Failures: n Failed" in frame:

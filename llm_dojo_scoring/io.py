@@ -325,11 +325,11 @@ def _numeric(column):
     import pandas as pd
 
     def number(value):
-        if isinstance(value, str) and value.strip().endswith("%"):
-            value = pd.to_numeric(value.strip()[:-1].strip(), errors="coerce") / 100
-        return value
+        told = isinstance(value, str) and value.strip().endswith("%")
+        return pd.to_numeric(value.strip()[:-1].strip(), errors="coerce") / 100 if told else value
 
-    return pd.to_numeric(column.map(number), errors="coerce")
+    found = pd.to_numeric(column.map(number), errors="coerce")
+    return found.where(found.abs() != float("inf"))
 
 
 def _as_pandas(frame):

@@ -5,6 +5,7 @@
 # %% ../nbs/91a_run_ranking.ipynb #a6ebee74
 from __future__ import annotations
 
+import math
 from collections import Counter
 from typing import Any
 
@@ -20,11 +21,12 @@ _SHARES = ("accuracy", "exact match", "schema valid")
 
 
 def number(value: Any) -> float | None:
-    "A value as a float; `None` for what is missing or no number."
+    "A value as a float; `None` for what is missing, endless or no number."
     try:
-        return None if is_null(value) or isinstance(value, bool) else float(value)
+        found = None if is_null(value) or isinstance(value, bool) else float(value)
     except (TypeError, ValueError):
         return None
+    return found if found is not None and math.isfinite(found) else None
 
 # %% ../nbs/91a_run_ranking.ipynb #5f5f6588
 def score_interval(

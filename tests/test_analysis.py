@@ -180,3 +180,17 @@ def test_a_polars_table_is_a_table():
     polars = pytest.importorskip("polars")
     runs = io.normalize_results_frame(polars.DataFrame(table().to_dict("list")))
     assert interpret(runs).summary["winner"] == NAMES[2]
+
+
+@pytest.mark.parametrize("column", ["SAMPLE (n)", "Rows Completed", "Failures: family_confusion"])
+def test_an_endless_number_is_a_missing_one(column):
+    from llm_dojo_scoring.report import build_report
+
+    rows = [
+        {"Experiment Name": f"m_sorter_v{i}", "Subtype Accuracy": 0.9, "SAMPLE (n)": 509} for i in range(3)
+    ]
+    table = pd.DataFrame([{**r, "Rows Completed": 500, "Failures: family_confusion": 2} for r in rows])
+    endless = table.astype({column: float}).assign(**{column: [float("inf"), 2.0, float("-inf")]})
+    frame = io.normalize_results_frame(endless)
+    assert frame["n"].isna().sum() == 2 * (column == "SAMPLE (n)")
+    assert "## Failure modes" in build_report(frame) and render_notes(interpret(frame))
