@@ -10,7 +10,7 @@ import string
 import threading
 import unicodedata
 from collections import OrderedDict
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import cached_property, lru_cache
 from itertools import chain
 from typing import NamedTuple
@@ -303,9 +303,25 @@ class Document(_Stated):
         if not isinstance(text, str):
             refuse("text", "a string", type(text).__name__, TypeError)
         self.text = text
+        self.known: dict[tuple, object] = {}  # questions asked before, with their answers
 
     def __repr__(self):
         return f"Document({len(self.text):,} characters)"
+
+    def answer(
+        self,
+        question: tuple,  # Its kind first, and all that the answer depends on besides the text
+        work: Callable[[], object],  # Works the answer out
+    ) -> object:  # The answer
+        "The answer to a question about the text, worked out once; 10,000 are kept."
+        known = self.known
+        if question in known:
+            return known[question]
+        found = work()
+        if len(known) >= 10_000:
+            self.known = known = {}
+        known[question] = found
+        return found
 
     def coverages(
         self,
@@ -339,8 +355,11 @@ class Document(_Stated):
 
         Of several, the shortest; of those, the first. Offsets are into `text`. Costs more than `coverage` and is
         meant for explanations; the first call on a document sorts its words."""
-        sought = _item_numbers(item)
         width = max(12, 2 * len(tokens(item))) if width is None else width
+        return self.answer(("window", as_text(item), width), lambda: self._window(item, width))
+
+    def _window(self, item, width):
+        sought = _item_numbers(item)
         known, order, starts, ends = self._places
         low, high = known.searchsorted(sought), known.searchsorted(sought, "right")
         if not (high > low).any():

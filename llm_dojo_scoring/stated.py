@@ -171,7 +171,6 @@ class Stated(NamedTuple):
 
 
 _FINDERS = {"date": _find_date, "money": _find_amount, "id": _find_id}
-_ANSWERS: WeakKeyDictionary[Document, dict] = WeakKeyDictionary()
 
 
 def look_up(
@@ -185,14 +184,13 @@ def look_up(
     Never raises."""
     if kind not in _FINDERS:
         return None
-    known = _ANSWERS.setdefault(document, {})
-    if (kind, item) not in known:
-        if len(known) >= 10_000:
-            known.clear()
-        found = _FINDERS[kind](item, document)
-        how, place = found or (None, None)
-        start, end = (
-            place.span() if isinstance(place, re.Match) else (place and place.start, place and place.end)
-        )
-        known[kind, item] = found and Stated(how, start, end)
-    return known[kind, item]
+    return document.answer((kind, item), lambda: _stated(kind, item, document))
+
+
+def _stated(kind, item, document):
+    found = _FINDERS[kind](item, document)
+    how, place = found or (None, None)
+    start, end = (
+        place.span() if isinstance(place, re.Match) else (place and place.start, place and place.end)
+    )
+    return found and Stated(how, start, end)
