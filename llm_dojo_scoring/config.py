@@ -213,6 +213,7 @@ class Settings:
     per_subtype: list[str] = Field(default_factory=lambda: list(PER_SUBTYPE))
     cost_models: _Prices = Field(default_factory=lambda: dict(DEFAULT_COST_MODELS))
     model_display: dict[str, str] = Field(default_factory=lambda: dict(DEFAULT_MODEL_DISPLAY))
+    index_cache_mb: Annotated[int, BeforeValidator(_no_flag), Field(ge=0)] = 2_000
 
     @property
     def contract_subtype_keys(self) -> list[str]:

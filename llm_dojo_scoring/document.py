@@ -315,13 +315,9 @@ class Document(_Stated):
     ) -> object:  # The answer
         "The answer to a question about the text, worked out once; 10,000 are kept."
         known = self.known
-        if question in known:
-            return known[question]
-        found = work()
-        if len(known) >= 10_000:
+        if question not in known and len(known) >= 10_000:
             self.known = known = {}
-        known[question] = found
-        return found
+        return known[question] if question in known else known.setdefault(question, work())
 
     def coverages(
         self,

@@ -16,7 +16,6 @@ from functools import lru_cache
 from importlib.metadata import PackageNotFoundError, version
 from importlib.util import find_spec
 from pathlib import Path
-from typing import NamedTuple
 from weakref import WeakKeyDictionary
 
 import numpy as np
@@ -55,7 +54,10 @@ def _packed(document):
 def _unpacked(data):
     "Words and answers from bytes; `None` when they are not what was written."
     start = len(_MARK) + 32
-    if data[: len(_MARK)] != _MARK or hashlib.sha256(memoryview(data)[start:]).digest() != data[len(_MARK) : start]:
+    if (
+        data[: len(_MARK)] != _MARK
+        or hashlib.sha256(memoryview(data)[start:]).digest() != data[len(_MARK) : start]
+    ):
         return None
     end = start + 8 + int.from_bytes(data[start : start + 8], "little")
     words = np.frombuffer(data, dtype="<u8", count=(end - start - 8) // 8, offset=start + 8)
@@ -96,9 +98,6 @@ class _Shelves:
     def __init__(self, folder, most_mb):
         self.folder, self.most_mb, self.broken = Path(folder), most_mb, False
         self._written, self._lock = {}, threading.Lock()
-
-    def __reduce__(self):
-        return type(self), (self.folder, self.most_mb)
 
     def _give_up(self, problem):
         if not self.broken:
@@ -151,12 +150,17 @@ class IndexStore(_Shelves):
     def __init__(
         self,
         folder: str | os.PathLike,  # Its folder; made when needed
-        most_mb: int = 2_000,  # Room in megabytes; some 25 KB a contract
+        most_mb: int = 2_000,  # Room in megabytes; some 30 KB a contract
+        least: int = 20_000,  # Characters; a shorter text is read as fast as its entry
     ):
         if isinstance(most_mb, bool) or not isinstance(most_mb, int) or most_mb < 1:
             refuse("most_mb", "a number of megabytes, 1 or more", most_mb)
         super().__init__(folder, most_mb)
+        self.least = least
         self._held = WeakKeyDictionary()  # document -> how many answers the disk has
+
+    def __reduce__(self):
+        return _one_per_process, (str(self.folder), self.most_mb, self.least)
 
     def _path(self, document):
         name = hashlib.sha256(_rules() + document.text.encode("utf-8", "surrogatepass")).hexdigest()
@@ -167,7 +171,7 @@ class IndexStore(_Shelves):
         document: Document,  # A document
     ) -> bool:  # Did the store know it?
         "Give a document what is known of its text. Never raises; a damaged entry is not known."
-        if self.broken or document in self._held:
+        if self.broken or document in self._held or len(document.text) < self.least:
             return False
         data = self._read(self._path(document))
         try:
@@ -187,12 +191,20 @@ class IndexStore(_Shelves):
         document: Document,  # A document that was asked something
     ) -> None:
         "Lay down what is known of a document, when the disk does not have all of it. Never raises."
-        if self.broken or len(document.known) <= self._held.get(document, -1):
+        if self.broken or len(document.text) < self.least:
+            return
+        if len(document.known) <= self._held.get(document, -1):
             return
         data = _packed(document)
         if data is not None:
             self._write(self._path(document), data)
             self._held[document] = len(document.known)
+
+# %% ../nbs/34b_index_store.ipynb #9acc6551
+@lru_cache(maxsize=8)
+def _one_per_process(folder, most_mb, least):
+    "The store that a worker process has, whatever number of chunks it is sent."
+    return IndexStore(folder, most_mb, least)
 
 # %% ../nbs/34b_index_store.ipynb #4d6c65ef
 def index_store() -> IndexStore | None:  # The store, or `None` when nothing is to be kept

@@ -283,6 +283,9 @@ def dojo_score(
     jobs: JobsOption = 1,
     backend: BackendOption = "processes",
     scheduler: SchedulerOption = None,
+    no_cache: Annotated[
+        bool, typer.Option("--no-cache", help="Read every document anew, and keep no index of it on disk.")
+    ] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print the summaries as JSON.")] = False,
     version: Annotated[
         bool,
@@ -292,6 +295,7 @@ def dojo_score(
     """Score the extractions of a run against labels.
 
     Writes rows.jsonl, fields.jsonl, summary.json, report.html and report.md into --out. Status: 0 done, 1 no document could be scored, 2 bad usage or input."""
+    from llm_dojo_scoring.config import settings
     from llm_dojo_scoring.workers import Workers
 
     options = {
@@ -300,7 +304,7 @@ def dojo_score(
         "assigned": "labels" if all_labels else "predictions",
         "flags": flags,
     }
-    with one_line_for_bad_input("dojo-score"):
+    with one_line_for_bad_input("dojo-score"), settings(**({"index_cache_mb": 0} if no_cache else {})):
         options["jobs"] = Workers(jobs, backend, scheduler)
         asked = _Asked(predictions, labels, docs, taxonomy, options, parquet, rows_per_part)
         truth, runs, types = _checked(asked, run)

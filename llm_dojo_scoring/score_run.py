@@ -25,6 +25,7 @@ from .extraction.score import score_extraction
 from .factuality.audit import audit_items
 from .factuality.grounding import is_grounded
 from .fields.dispatch import is_entity_list
+from .index_store import IndexStore, index_store
 from .master_labels import join_key
 from .run_files import BadInput
 from .run_inputs import Prediction, read_predictions
@@ -50,6 +51,7 @@ class _Plan:
     disaggregate: bool
     embeddings: bool
     flags: bool
+    indexes: IndexStore | None = None
 
 
 class _Job(NamedTuple):
@@ -156,6 +158,8 @@ def _scored(plan, job):
     predicted = None if prediction.failed else prediction.predicted
     text, state = plan.documents.read(prediction.key)
     document = as_document(text) if text and isinstance(predicted, Mapping) else None
+    if plan.indexes and document:
+        plan.indexes.fill(document)
     scored = clause_by_clause(predicted) if plan.disaggregate else predicted
     embedding = None if plan.embeddings else False
     result = score_extraction(
@@ -172,7 +176,10 @@ def _scored(plan, job):
     head = {"run": prediction.run, "doc_id": prediction.doc_id, "status": status, "failed": prediction.failed}
     head |= {"error": prediction.error, "duplicate": job.duplicate, "text": state}
     row = {**head, **row, "tokens": prediction.details.get("tokens")}
-    return ScoredDocument(row, list(_tidy(plan, job, status, result, scored, document)))
+    found = ScoredDocument(row, list(_tidy(plan, job, status, result, scored, document)))
+    if plan.indexes and document:
+        plan.indexes.keep(document)
+    return found
 
 
 def _scored_batch(plan, jobs):
@@ -266,7 +273,8 @@ def _planned(doc_class, taxonomy, documents, embeddings, disaggregate, flags):
     "The plan of a run under the settings in force."
     types, texts, asked = checked_field_types(doc_class, taxonomy), Documents(documents), bool(embeddings)
     with settings(field_scoring__embedding_enabled=asked) as chosen:
-        return _Plan(doc_class, types, chosen, settings_hash(chosen), texts, disaggregate, asked, flags)
+        named, indexes = settings_hash(chosen), index_store() if len(texts) else None
+        return _Plan(doc_class, types, chosen, named, texts, disaggregate, asked, flags, indexes)
 
 # %% ../nbs/48_score_run.ipynb #925463bd
 def scorer_record(

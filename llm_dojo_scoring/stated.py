@@ -190,7 +190,5 @@ def look_up(
 def _stated(kind, item, document):
     found = _FINDERS[kind](item, document)
     how, place = found or (None, None)
-    start, end = (
-        place.span() if isinstance(place, re.Match) else (place and place.start, place and place.end)
-    )
+    start, end = place.span() if isinstance(place, re.Match) else (place and place.start, place and place.end)
     return found and Stated(how, start, end)

@@ -33,7 +33,22 @@ def cache_folder() -> Path | None:  # The folder, not made yet; `None` when noth
 _LOG = logging.getLogger("llm_dojo_scoring.vector_store")
 
 # %% ../nbs/12e_vector_store.ipynb #43f6d42c
-_TABLE = "CREATE TABLE IF NOT EXISTS vectors (key BLOB PRIMARY KEY, vector BLOB) WITHOUT ROWID"
+_TABLE = "CREATE TABLE IF NOT EXISTS checked_vectors (key BLOB PRIMARY KEY, vector BLOB) WITHOUT ROWID"
+_CHECKED = 8  # bytes of the checksum before the numbers
+
+
+def _sealed(numbers):
+    return hashlib.blake2b(numbers, digest_size=_CHECKED).digest() + numbers
+
+
+def _opened(data):
+    "The vector in the bytes of a row; `None` when they are not what was written."
+    whole = isinstance(data, bytes) and len(data) > _CHECKED and not (len(data) - _CHECKED) % 4
+    return (
+        np.frombuffer(data, dtype="<f4", offset=_CHECKED)
+        if whole and _sealed(data[_CHECKED:]) == data
+        else None
+    )
 
 
 class _File:
@@ -68,9 +83,10 @@ class VectorStore(_File):
         self,
         path: str | os.PathLike,  # The file; its folder is made when needed
         model: str,  # Name of the model, part of every key
+        most_mb: int = 2_000,  # Room in megabytes; a vector of 384 numbers takes 1.6 KB
     ):
         super().__init__(path)
-        self.model = model
+        self.model, self.most_mb = model, most_mb
 
     def _key(self, text):
         whole = f"{self.model}\0{text}".encode("utf-8", "surrogatepass")
@@ -82,14 +98,16 @@ class VectorStore(_File):
     ) -> dict[str, np.ndarray]:  # Text -> vector, for those that are stored
         "The stored vectors among `texts`."
         keys = {self._key(t): t for t in texts}
-        find = "SELECT key, vector FROM vectors WHERE key IN ({})"
+        find = "SELECT key, CAST(vector AS BLOB) FROM checked_vectors WHERE key IN ({})"
 
         def work(link):
             found, wanted = {}, list(keys)
             for i in range(0, len(wanted), 500):
                 part = wanted[i : i + 500]
-                for key, vector in link.execute(find.format(",".join("?" * len(part))), part):
-                    found[keys[key]] = np.frombuffer(vector, dtype="<f4")
+                for key, data in link.execute(find.format(",".join("?" * len(part))), part):
+                    vector = _opened(data)
+                    if vector is not None:
+                        found[keys[key]] = vector
             return found
 
         return self._use(work) or {}
@@ -98,6 +116,26 @@ class VectorStore(_File):
         self,
         vectors: Mapping[str, np.ndarray],  # Text -> vector
     ) -> None:
-        "Store vectors; what is there already stays."
-        rows = [(self._key(t), np.asarray(v, dtype="<f4").tobytes()) for t, v in vectors.items()]
-        self._use(lambda link: link.executemany("INSERT OR IGNORE INTO vectors VALUES (?, ?)", rows))
+        "Store vectors; what is there whole stays, and some go when the file is full."
+        rows = {self._key(t): np.asarray(v, dtype="<f4").tobytes() for t, v in vectors.items()}
+
+        def work(link):
+            there = "SELECT CAST(vector AS BLOB) FROM checked_vectors WHERE key = ?"
+            for key, numbers in rows.items():
+                old = link.execute(there, (key,)).fetchone()
+                if old is None or _opened(old[0]) is None:
+                    link.execute("REPLACE INTO checked_vectors VALUES (?, ?)", (key, _sealed(numbers)))
+            self._make_room(link)
+
+        self._use(work)
+
+    def _make_room(self, link):
+        "What is over nine tenths of the room goes; keys are hashes, so it falls on no text in particular."
+        pragmas = ("page_count", "freelist_count", "page_size")
+        pages, free, size = (link.execute(f"PRAGMA {name}").fetchone()[0] for name in pragmas)
+        used, room = (pages - free) * size, self.most_mb * 1_000_000
+        if used > room:
+            [n] = link.execute("SELECT count(*) FROM checked_vectors").fetchone()
+            last = "SELECT key FROM checked_vectors ORDER BY key LIMIT 1 OFFSET ?"
+            over = (int(n * (1 - 0.9 * room / used)),)
+            link.execute(f"DELETE FROM checked_vectors WHERE key <= ({last})", over)
