@@ -16,6 +16,7 @@ import orjson
 import typer
 
 from .command_line import one_line_for_bad_input, version_of
+from .part_files import stored_rows
 from .run_files import BadInput, file_at, parts_of, read_records
 
 # %% auto #0
@@ -221,9 +222,10 @@ def _folder(path):
     "The kind of a folder."
     from llm_dojo_scoring.run_labels import Documents
 
-    if (path / "fields.jsonl").is_file() and (path / "summary.json").is_file():
-        n = sum(1 for _ in read_records(path / "rows.jsonl"))
-        fields = Counter(f"field {row['field']}" for _, row in read_records(path / "fields.jsonl"))
+    tidy = stored_rows(path, "fields")
+    if tidy is not None and (path / "summary.json").is_file():
+        n = sum(1 for _ in read_records(str(stored_rows(path, "rows") or path / "rows.jsonl")))
+        fields = Counter(f"field {row['field']}" for _, row in read_records(str(tidy)))
         return FileKind(
             str(path), "scored run", n, dict(fields), "dojo compare, dojo gate, dojo explain --scored"
         )

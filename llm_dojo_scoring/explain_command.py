@@ -43,15 +43,16 @@ def _text(path):
 def _cell(folder, document, field):
     "The tidy row of one document and field in a folder that `dojo-score` wrote."
     from llm_dojo_scoring.master_labels import join_key
+    from llm_dojo_scoring.part_files import stored_rows
     from llm_dojo_scoring.run_files import read_records, some
 
-    path = folder / "fields.jsonl"
-    if not path.is_file():
+    path = stored_rows(folder, "fields")
+    if path is None:
         raise BadInput(
             folder, "a folder written by dojo-score", "it has no fields.jsonl: give --out of that run"
         )
     documents, fields = {}, {}
-    for _, row in read_records(path):
+    for _, row in read_records(str(path)):
         documents[row.get("doc_id")] = None
         if join_key(str(row.get("doc_id"))) == join_key(document):
             fields[row.get("field")] = row
@@ -88,7 +89,9 @@ def dojo_explain(
     values: Annotated[
         list[str], typer.Argument(help="TYPE PREDICTED EXPECTED; or DOCUMENT FIELD, with --scored.")
     ],
-    scored: Annotated[Path | None, typer.Option(help="A folder that dojo-score wrote.")] = None,
+    scored: Annotated[
+        str | None, typer.Option(help="A folder that dojo-score wrote, or the URL of one.")
+    ] = None,
     text: Annotated[
         Path | None, typer.Option(help="The document's text: evidence is looked for in it.")
     ] = None,

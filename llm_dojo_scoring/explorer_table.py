@@ -14,7 +14,8 @@ from .core import is_blank, is_null, refuse
 from .extraction.explain import explain_field
 from .fields.dispatch import is_entity_list
 from .master_labels import join_key
-from .run_files import BadInput, read_records
+from .part_files import stored_rows
+from .run_files import BadInput, file_at, read_records, some
 from .run_labels import Documents
 from .scored_run import ScoredRun
 from .shown_results import figures_html
@@ -221,16 +222,16 @@ class ExplorerTable:
 
 # %% ../nbs/93t_explorer_table.ipynb #27049edd
 def _folder(path):
-    "The two files of a folder that `dojo-score` wrote."
+    "Rows and tidy rows of a folder that `dojo-score` wrote, whole or in parts."
     if not path.is_dir():
         raise BadInput(path, "a folder with rows.jsonl and fields.jsonl", "there is none: check the path")
-    files = [path / "rows.jsonl", path / "fields.jsonl"]
-    for file in files:
-        if not file.is_file():
-            inside = sorted(p.name for p in path.iterdir() if (p / "rows.jsonl").is_file())
-            fix = f"name one of its runs: {', '.join(inside[:8])}" if inside else "write it with dojo-score"
-            raise BadInput(path, file.name, fix)
-    return [[row for _, row in read_records(file)] for file in files]
+    found = {name: stored_rows(path, name) for name in ("rows", "fields")}
+    for name, place in found.items():
+        if place is None:
+            inside = sorted(p.name for p in path.iterdir() if p.is_dir() and stored_rows(p, "rows"))
+            fix = f"name one of its runs: {some(inside)}" if inside else "write it with dojo-score"
+            raise BadInput(path, f"{name}.jsonl", fix)
+    return [[row for _, row in read_records(str(place))] for place in found.values()]
 
 
 def _document(row):
@@ -250,7 +251,7 @@ def explorer_table(
 
     Raises `BadInput` for a folder without a run, and for a run without fields."""
     if isinstance(run, (str, os.PathLike)):
-        rows, tidy = _folder(Path(run))
+        rows, tidy = _folder(file_at(run))
         types: dict = {}
     elif isinstance(run, ScoredRun):
         rows, tidy, types = run.rows, run.fields, dict(run.field_types)

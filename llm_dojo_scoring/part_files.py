@@ -58,13 +58,13 @@ def write_parts(
     writer: Callable = json_lines,  # From the rows of a part to a function that writes them
     ending: str = ".jsonl",  # Ending of the parts' names
 ) -> int:  # How many parts the folder has now
-    """Write each group of rows as a part, in order.
+    """Write each group of rows as a part, in order; a group without rows is no part.
 
     A part is whole or not there; whatever `writer` raises is raised, and the parts before stay."""
     if not re.fullmatch(r"[.][a-z]+", ending):
         refuse("ending", "an ending such as .jsonl", ending)
     folder, written = file_at(folder), set()
-    for number, rows in enumerate(groups):
+    for number, rows in enumerate(filter(None, groups)):
         path = folder / f"part-{number:05d}{ending}"
         replace_whole(path, writer(rows))
         written.add(path.name)

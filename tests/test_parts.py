@@ -7,10 +7,16 @@ import sys
 import pytest
 from typer.testing import CliRunner
 
+from llm_dojo_scoring.check_command import app as check
 from llm_dojo_scoring.classify_command import app as classify
 from llm_dojo_scoring.compared_runs import read_run
 from llm_dojo_scoring.contracteval_command import app as contracteval
+from llm_dojo_scoring.explain_command import app as explain
+from llm_dojo_scoring.explorer import explorer_page
+from llm_dojo_scoring.gate_command import app as gate
+from llm_dojo_scoring.leaderboard_command import app as leaderboard
 from llm_dojo_scoring.part_files import stored_rows
+from llm_dojo_scoring.plan_command import app as plan
 from llm_dojo_scoring.rescore_command import app as rescore
 from llm_dojo_scoring.run_files import file_at, read_records
 from llm_dojo_scoring.score_command import app as score
@@ -96,6 +102,43 @@ def test_a_run_in_parts_is_compared_like_any_other(asked, whole, tmp_path):
     three = read_run(str(tmp_path / "parts" / "rows"))  # the parts by themselves
     for other in (two, three):
         assert one.frame().equals(other.frame())
+
+
+def _said(app, *arguments):
+    said = CliRunner().invoke(app, [str(a) for a in arguments])
+    return said.exit_code, said.output
+
+
+@pytest.mark.parametrize("place", ["{}/parts", "file://{}/parts", "memory://{}/parts"])
+def test_whoever_reads_a_scored_run_reads_it_in_parts(place, asked, data, whole, tmp_path):
+    if place.startswith("memory"):
+        pytest.importorskip("upath", reason="needs the extra remote")
+    place = place.format(tmp_path)
+    done(score, *asked, "--out", place, "--rows-per-part", 5)
+    hasty = tmp_path / "hasty"
+    done(score, *asked[:-1], "hasty", "--out", hasty)
+    document, field = (records(whole, "fields")[20][k] for k in ("doc_id", "field"))
+    for ask in (
+        lambda run: explorer_page(str(run), data / "contracts"),
+        lambda run: done(explain, document, field, "--scored", run, "--json"),
+        lambda run: done(check, run, "--json").replace(str(file_at(run)), "RUN"),
+        lambda run: _said(gate, hasty, run, "--shared", "--json"),
+        lambda run: done(leaderboard, hasty, run, "--shared", "--json").replace(str(file_at(run)), "RUN"),
+        lambda run: done(plan, run, hasty, "--shared", "--json"),
+    ):
+        assert ask(place) == ask(whole)
+    kinds = [json.loads(done(check, run, "--json"))[0]["kind"] for run in (place, whole)]
+    assert kinds == ["scored run"] * 2
+
+
+def test_documents_without_a_field_make_no_empty_part(tmp_path):
+    answers, labels = tmp_path / "answers.jsonl", tmp_path / "labels.jsonl"
+    answers.write_text("".join(json.dumps({"doc_id": f"{c}.txt", "predicted": {}}) + "\n" for c in "abc"))
+    labels.write_text(json.dumps({"doc_id": "b.txt", "expected_fields": {"parties": ["Acme"]}}) + "\n")
+    done(score, answers, "--labels", labels, "--out", tmp_path / "out", "--rows-per-part", 1)
+    assert [row["doc_id"] for row in records(tmp_path / "out", "rows")] == ["a.txt", "b.txt", "c.txt"]
+    assert {row["doc_id"] for row in records(tmp_path / "out", "fields")} == {"b.txt"}
+    assert read_run(tmp_path / "out").documents
 
 
 def cut(rows, folder, kind):
