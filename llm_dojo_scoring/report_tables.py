@@ -53,8 +53,9 @@ _OFF = (
 )
 _LISTS = (
     "Raw quality of lists, for fields whose score counts coverage alone as well. By document: the mean over documents; "
-    "over all: items added over the run, so that long contracts weigh more. Items too many: returned less labelled, "
-    "a document; below 0 the run returns too few."
+    "over all: items added over the run, so that long contracts weigh more, and one item that names several labels "
+    "meets them all, so that this precision can pass 1. Items too many: returned less labelled, a document; below 0 the "
+    "run returns too few."
 )
 
 
