@@ -15,7 +15,9 @@ import typer
 
 from .command_line import one_line_for_bad_input, version_of
 from .output_files import replace_whole, run_folders
-from .worker_options import BackendOption, JobsOption, SchedulerOption
+from .part_files import write_rows
+from .run_files import file_at
+from .worker_options import BackendOption, JobsOption, RowsPerPartOption, SchedulerOption
 
 # %% auto #0
 __all__ = ['app', 'dojo_classify']
@@ -55,7 +57,7 @@ def _named_rows(path, run):
         raise BadInput(path, f"a run {run!r}", f"it has {some(k for k in seen if k)}: use one of them")
 
 # %% ../nbs/69c_classify_command.ipynb #6e9f6265
-def _write(summary, out):
+def _write(summary, out, rows_per_part):
     "The outputs, each replaced whole, the summary last."
     from llm_dojo_scoring.class_report import (
         class_report_html,
@@ -73,9 +75,8 @@ def _write(summary, out):
         "<svg ", '<svg xmlns="http://www.w3.org/2000/svg" ', 1
     )
     svg = re.sub(r'(<svg xmlns="[^"]+"[^>]*?) xmlns="http://www.w3.org/2000/svg"', r"\1", svg)
-    mistakes = b"".join(orjson.dumps(m, option=orjson.OPT_NON_STR_KEYS) + b"\n" for m in summary.mistakes)
     replace_whole(out / "confusion.svg", svg)
-    replace_whole(out / "mistakes.jsonl", mistakes)
+    write_rows(out / "mistakes.jsonl", summary.mistakes, rows_per_part)
     replace_whole(out / "report.html", class_report_html(summary))
     replace_whole(out / "report.md", class_report_markdown(summary))
     replace_whole(out / "summary.json", orjson.dumps(summary.to_dict(), option=_DUMP) + b"\n")
@@ -112,7 +113,7 @@ def _spoken(s, out):
     return "\n".join([*lines, f"  report          {out / 'report.html'}"])
 
 # %% ../nbs/69c_classify_command.ipynb #a4d6446c
-def _score_all(rows, task, run, asked, jobs, out, quiet):
+def _score_all(rows, task, run, asked, jobs, out, rows_per_part, quiet):
     "Summarize every run of the file, then write them; nothing is written when one of them cannot be read."
     from llm_dojo_scoring.class_summary import summarize_labels
     from llm_dojo_scoring.label_answers import answers_by_run
@@ -121,7 +122,7 @@ def _score_all(rows, task, run, asked, jobs, out, quiet):
     summaries = {name: summarize_labels(found, task, run=name, **asked) for name, found in by_run.items()}
     folders = run_folders(summaries, out)
     for name, summary in summaries.items():
-        _write(summary, folders[name])
+        _write(summary, folders[name], rows_per_part)
         if not quiet:
             typer.echo(_spoken(summary, folders[name]))
     return list(summaries.values())
@@ -149,7 +150,8 @@ def dojo_classify(
     as_stored: Annotated[
         bool, typer.Option("--as-stored", help="Take completed rows at their word.")
     ] = False,
-    out: Annotated[Path, typer.Option(help="Folder for the outputs.")] = Path("dojo-classify"),
+    out: Annotated[str, typer.Option(help="Folder for the outputs, or the URL of one.")] = "dojo-classify",
+    rows_per_part: RowsPerPartOption = None,
     jobs: JobsOption = 1,
     backend: BackendOption = "processes",
     scheduler: SchedulerOption = None,
@@ -170,7 +172,8 @@ def dojo_classify(
     asked = {"positive": positive, "disguised": "as_stored" if as_stored else "failed"}
     asked["valid"] = [v.strip() for v in (valid or "").split(",") if v.strip()] or None
     with one_line_for_bad_input("dojo-classify", also=(ValueError, OSError)):
-        summaries = _score_all(rows, task, run, asked, Workers(jobs, backend, scheduler), out, as_json)
+        jobs, out = Workers(jobs, backend, scheduler), file_at(out)
+        summaries = _score_all(rows, task, run, asked, jobs, out, rows_per_part, as_json)
     if as_json:
         records = [s.to_dict() for s in summaries]
         typer.echo(orjson.dumps(records[0] if len(records) == 1 else records, option=_DUMP).decode())

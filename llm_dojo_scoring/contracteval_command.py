@@ -112,7 +112,9 @@ def dojo_contracteval(
     run: Annotated[
         str | None, typer.Option(help="One of several runs in the file; without it each is scored apart.")
     ] = None,
-    out: Annotated[Path, typer.Option(help="Folder for the outputs.")] = Path("dojo-contracteval"),
+    out: Annotated[
+        str, typer.Option(help="Folder for the outputs, or the URL of one.")
+    ] = "dojo-contracteval",
     jobs: JobsOption = 1,
     backend: BackendOption = "processes",
     scheduler: SchedulerOption = None,
@@ -128,10 +130,11 @@ def dojo_contracteval(
 
     Writes summary.json, report.html and report.md into --out. Status: 0 done, 1 no pair could be scored, 2 bad usage or input."""
     from llm_dojo_scoring.contracteval_summary import summarize_clauses
-    from llm_dojo_scoring.run_files import BadInput
+    from llm_dojo_scoring.run_files import BadInput, file_at
     from llm_dojo_scoring.workers import Workers
 
     try:
+        out = file_at(out)
         summaries = summarize_clauses(rows, labels, run=run, jobs=Workers(jobs, backend, scheduler))
         scored = [s for s in summaries if s.readings["robust"].counts.n_pairs]
         folders = list(_folders(summaries, out))

@@ -14,9 +14,10 @@ import orjson
 from .core import refuse
 from .output_files import replace_whole
 from .run_files import file_at, parts_of
+from .workers import in_chunks
 
 # %% auto #0
-__all__ = ['json_lines', 'parquet_rows', 'write_parts', 'remove_parts', 'stored_rows']
+__all__ = ['json_lines', 'parquet_rows', 'write_parts', 'remove_parts', 'stored_rows', 'write_rows']
 
 # %% ../nbs/46f_part_files.ipynb #acfb2dd9
 _DUMP = orjson.OPT_NON_STR_KEYS | orjson.OPT_SERIALIZE_NUMPY
@@ -92,3 +93,26 @@ def stored_rows(
     folder = file_at(folder)
     whole, parts = folder / f"{name}.jsonl", folder / name
     return whole if whole.is_file() else parts if parts.is_dir() and parts_of(parts) else None
+
+# %% ../nbs/46f_part_files.ipynb #2cd63182
+def write_rows(
+    path: str | Path,  # The file of JSON lines, or the URL of one
+    rows: Iterable,  # Records, drawn one part at a time
+    per_part: int | None = None,  # Rows in a part; `None`: one file
+) -> Path:  # The file, or the folder of its parts: the same name without the ending
+    """Write rows into one file or in parts, and remove what an earlier writing left in the other form.
+
+    The old form goes last. A name without an ending is itself the folder of parts. Raises `ValueError` for parts below one row."""
+    path = file_at(path)
+    apart = path.with_name(path.stem)
+    if per_part is None:
+        replace_whole(path, json_lines(rows))
+        if apart != path:
+            remove_parts(apart)
+        return path
+    if per_part < 1:
+        refuse("per_part", "at least one row", per_part)
+    write_parts(apart, in_chunks(rows, per_part))
+    if apart != path:
+        path.unlink(missing_ok=True)
+    return apart

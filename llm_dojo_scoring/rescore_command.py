@@ -13,7 +13,8 @@ import typer
 
 from .command_line import version_of
 from .output_files import replace_whole
-from .worker_options import BackendOption, JobsOption, SchedulerOption
+from .part_files import write_rows
+from .worker_options import BackendOption, JobsOption, RowsPerPartOption, SchedulerOption
 
 # %% auto #0
 __all__ = ['app', 'dojo_rescore']
@@ -127,14 +128,16 @@ def dojo_rescore(
         str | None, typer.Option(help="Scores to hold the present ones against: lists what moved.")
     ] = None,
     out: Annotated[
-        Path | None,
+        str | None,
         typer.Option(
-            help="File for the means; with --manifest and --auto-50 reports/same_scorer_scores.json."
+            help="File for the means, or the URL of one; with --manifest and --auto-50 reports/same_scorer_scores.json."
         ),
     ] = None,
     moves: Annotated[
-        Path | None, typer.Option(help="File for the moved scores, one JSON object a line.")
+        str | None,
+        typer.Option(help="File for the moved scores, one JSON object a line, or the URL of one."),
     ] = None,
+    rows_per_part: RowsPerPartOption = None,
     disaggregate: Annotated[
         bool, typer.Option("--disaggregate", help="Cut clause lists into clauses first.")
     ] = False,
@@ -152,7 +155,7 @@ def dojo_rescore(
     """Score stored predictions again with the present scorer.
 
     Status: 0 done, 1 nothing scored or, with --against, a score moved, 2 bad usage or input."""
-    from llm_dojo_scoring.run_files import BadInput
+    from llm_dojo_scoring.run_files import BadInput, file_at
     from llm_dojo_scoring.workers import Workers
 
     asked = [*(manifests or []), *(manifest or []), *(_series() if auto_50 else [])]
@@ -165,7 +168,12 @@ def dojo_rescore(
     if moves is not None and against is None:
         typer.echo("dojo-rescore: --moves needs --against: name the scores to compare with", err=True)
         raise typer.Exit(2)
+    if rows_per_part is not None and moves is None:
+        typer.echo("dojo-rescore: --rows-per-part needs --moves: name the place of the moves", err=True)
+        raise typer.Exit(2)
+    usual = _OUT if auto_50 or (manifest and against is None) else None
     try:
+        out, moves = (p and file_at(p) for p in (out or usual, moves))
         options = {"run": run, "disaggregate": disaggregate, "jobs": Workers(jobs, backend, scheduler)}
         found = _rescored(_present(asked, must=True), labels, taxonomy, options)
         moved = _against(found, against, run)
@@ -175,8 +183,7 @@ def dojo_rescore(
     except OSError as e:
         typer.echo(f"dojo-rescore: {e.filename}: expected a readable file; {e.strerror}", err=True)
         raise typer.Exit(2) from None
-    usual = _OUT if auto_50 or (manifest and against is None) else None
-    _deliver(found, moved, out or usual, moves, as_json)
+    _deliver(found, moved, out, moves, rows_per_part, as_json)
 
 # %% ../nbs/75a_rescore_command.ipynb #98ba88e0
 def _rescored(paths, labels, taxonomy, options):
@@ -198,17 +205,17 @@ def _against(found, against, run):
     return None if against is None else moved_scores(next(iter(found.values())), against, run=run)
 
 
-def _deliver(found, moved, out, moves, as_json):
+def _deliver(found, moved, out, moves, rows_per_part, as_json):
     "Write the files, print the result, and end with the status."
     records = {name: r.as_dict() for name, r in found.items()}
     try:
         if out is not None:
             replace_whole(out, orjson.dumps(records, option=_DUMP) + b"\n")
         if moves is not None:
-            lines = (orjson.dumps(m.as_dict(), option=_DUMP & ~orjson.OPT_INDENT_2) for m in moved.moved)
-            replace_whole(moves, b"".join(line + b"\n" for line in lines))
+            write_rows(moves, (m.as_dict() for m in moved.moved), rows_per_part)
     except OSError as e:
-        typer.echo(f"dojo-rescore: {e.filename}: expected a place to write to; {e.strerror}", err=True)
+        place, why = e.filename or moves or out, e.strerror or e
+        typer.echo(f"dojo-rescore: {place}: expected a place to write to; {why}", err=True)
         raise typer.Exit(2) from None
     if as_json:
         told = records if moved is None else {"scores": records, "moves": moved.as_dict()}

@@ -20,7 +20,7 @@ from .command_line import one_line_for_bad_input, version_of
 from .output_files import replace_whole, run_folders
 from .part_files import json_lines, parquet_rows, remove_parts, write_parts
 from .run_files import file_at, parts_of
-from .worker_options import BackendOption, JobsOption, SchedulerOption
+from .worker_options import BackendOption, JobsOption, RowsPerPartOption, SchedulerOption
 from .workers import in_chunks
 
 # %% auto #0
@@ -276,10 +276,7 @@ def dojo_score(
         bool, typer.Option("--parquet", help="Also write fields.parquet (extra: parquet).")
     ] = False,
     out: Annotated[str, typer.Option(help="Folder for the outputs, or the URL of one.")] = "dojo-score",
-    rows_per_part: Annotated[
-        int | None,
-        typer.Option(min=1, help="Write rows in parts of so many documents: rows/part-00000.jsonl."),
-    ] = None,
+    rows_per_part: RowsPerPartOption = None,
     jobs: JobsOption = 1,
     backend: BackendOption = "processes",
     scheduler: SchedulerOption = None,

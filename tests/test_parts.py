@@ -187,3 +187,71 @@ def test_every_command_reads_a_run_in_parts(command, kind, data, tmp_path):
         found.append(list(said.values()) if command == "rescore" else said)
         shutil.rmtree(tmp_path / "out", ignore_errors=True)
     assert found[0] == found[1] == found[2]
+
+
+@pytest.mark.parametrize("place", ["{}/out", "file://{}/far", "memory://{}/far"])
+@pytest.mark.parametrize("command", ["classify", "contracteval"])
+def test_outputs_at_a_url_are_those_of_a_folder(command, place, data, tmp_path, monkeypatch):
+    if place.startswith("memory"):
+        pytest.importorskip("upath", reason="needs the extra remote")
+    monkeypatch.chdir(tmp_path)
+    app, asked = {
+        "classify": (classify, [data / "labels_runs/families.jsonl", "--task", "subtype"]),
+        "contracteval": (
+            contracteval,
+            [
+                data / "contracteval/answers.jsonl",
+                "--labels",
+                data / "labels/master_clauses_sample.csv",
+                "--table-iii",
+            ],
+        ),
+    }[command]
+    done(app, *asked, "--out", tmp_path / "whole")
+    out = place.format(tmp_path)
+    done(app, *asked, "--out", out)
+    runs = sorted(p.name for p in (tmp_path / "whole").iterdir())
+    assert len(runs) == 2 == len(list(file_at(out).iterdir()))
+    for run in runs:
+        for file in (tmp_path / "whole" / run).iterdir():
+            assert (file_at(out) / run / file.name).read_bytes() == file.read_bytes()
+    assert {p.name for p in tmp_path.iterdir()} <= {"whole", "out", "far"}
+    if command == "classify":
+        mistakes = records(tmp_path / "whole" / "hasty", "mistakes")
+        for per_part in (5, None):
+            done(app, *asked, "--out", out, *(["--rows-per-part", per_part] if per_part else []))
+            assert records(file_at(out) / "hasty", "mistakes") == mistakes
+            assert (file_at(out) / "hasty" / "mistakes.jsonl").exists() == (per_part is None)
+            if per_part:
+                parts = list((file_at(out) / "hasty" / "mistakes").iterdir())
+                assert len(parts) == -(-len(mistakes) // per_part) > 1
+
+
+@pytest.mark.parametrize("place", ["{}/far", "file://{}/far", "memory://{}/far"])
+def test_moved_scores_in_parts_and_at_a_url(place, data, tmp_path, monkeypatch):
+    if place.startswith("memory"):
+        pytest.importorskip("upath", reason="needs the extra remote")
+    monkeypatch.chdir(tmp_path)
+    labels = ["--labels", data / "labels/expected.jsonl", "--run", "hasty"]
+    rows = [json.loads(line) for line in (data / "runs/extractions.jsonl").open()]
+    old = tmp_path / "old.jsonl"
+    rows = [{**r, "field_scores": {"parties": 0.123}, "overall_score": 0.123} for r in rows]
+    old.write_text("".join(json.dumps(r) + "\n" for r in rows))
+    place = place.format(tmp_path)
+
+    def moved(*options):
+        said = CliRunner().invoke(rescore, [str(a) for a in (old, *labels, "--against", old, *options)])
+        assert said.exit_code == 1, said.output
+        return said.stdout
+
+    said = moved("--out", tmp_path / "means.json", "--moves", tmp_path / "moves.jsonl")
+    right = [json.loads(line) for line in (tmp_path / "moves.jsonl").open()]
+    assert len(right) > 7
+    for per_part in (None, 7, 3):
+        parted = ["--rows-per-part", per_part] if per_part else []
+        assert moved("--out", f"{place}/means.json", "--moves", f"{place}/moves.jsonl", *parted) == said
+        assert (file_at(place) / "means.json").read_bytes() == (tmp_path / "means.json").read_bytes()
+        assert records(place, "moves") == right
+        assert (file_at(place) / "moves.jsonl").exists() == (per_part is None)
+    assert len(list((file_at(place) / "moves").iterdir())) == -(-len(right) // 3)
+    assert {p.name for p in tmp_path.iterdir()} <= {"old.jsonl", "means.json", "moves.jsonl", "far"}
