@@ -5,9 +5,12 @@
 # %% ../nbs/59d_montecarlo_command.ipynb #d2e9a47c
 from __future__ import annotations
 
+import inspect
 import os
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Annotated, Literal
 
 import orjson
@@ -75,32 +78,46 @@ def _version(value: bool):
         raise typer.Exit()
 
 # %% ../nbs/59d_montecarlo_command.ipynb #313da9aa
-Corpus = Annotated[Path, typer.Option(help="The corpus, as the subcommand `corpus` writes it.")]
-OutDir = Annotated[Path, typer.Option(help="Folder for the outputs.")]
-Task = Annotated[str, typer.Option(help="The task, such as docclass_classification.")]
-Seed = Annotated[int, typer.Option(help="Seed of all draws.")]
-Json = Annotated[bool, typer.Option("--json", help="Print the numbers as JSON.")]
-Votes = Annotated[
-    Literal["keep", "drop_invalid"],
-    typer.Option(help="Answers outside the labels: wrong, or dropped as published."),
-]
-Disguised = Annotated[
-    Literal["failed", "as_stored"],
-    typer.Option(help="Failed calls in disguise: failed, or answers as published."),
-]
-NoFigures = Annotated[bool, typer.Option("--no-figures", help="Write no pictures.")]
-KList = Annotated[str, typer.Option(help="Numbers of votes, separated by commas.")]
-NSim = Annotated[int, typer.Option(help="Committees drawn beside the exact count; 0 draws none.")]
-StrongAcc = Annotated[float, typer.Option(help="Accuracy of the stronger model.")]
-StrongCost = Annotated[float, typer.Option(help="Cost of the stronger model, against the first.")]
-Gating = Annotated[Literal["ranked", "mixed"], typer.Option(help="By confidence, or the published mixture.")]
-MinShared = Annotated[int, typer.Option(help="Fewest documents that both prompts read.")]
-_REPORTS, _CORPUS, _TASK = (
-    Path("reports/monte_carlo"),
-    Path("reports/monte_carlo/corpus.jsonl"),
-    "subtype_classification",
-)
-_KS = "1,2,3,5,7,10,15,25"
+def _option(kind, default, said, *names):
+    "Type and default of an option, as typer reads them."
+    return Annotated[kind, typer.Option(*names, help=said)], default
+
+
+_REPORTS = Path("reports/monte_carlo")
+_OPTIONS = {
+    "log": _option(list[Path] | None, None, "Experiment log, or a folder with runs.jsonl. Repeatable."),
+    "corpus": _option(Path, _REPORTS / "corpus.jsonl", "The corpus, as the subcommand `corpus` writes it."),
+    "out_dir": _option(Path, _REPORTS, "Folder for the outputs."),
+    "no_summary": _option(bool, False, "Write no corpus-summary.md.", "--no-summary"),
+    "task": _option(str, "subtype_classification", "The task, such as docclass_classification."),
+    "k_list": _option(str, "1,2,3,5,7,10,15,25", "Numbers of votes, separated by commas."),
+    "n_sim": _option(int, 400, "Committees drawn beside the exact count; 0 draws none."),
+    "seed": _option(int, 42, "Seed of all draws."),
+    "escalated_acc": _option(float, 0.95, "Accuracy of the stronger model."),
+    "escalated_cost": _option(float, 3.0, "Cost of the stronger model, against the first."),
+    "alpha": _option(float, 0.15, "Share of documents to escalate."),
+    "gating": _option(Literal["ranked", "mixed"], "ranked", "By confidence, or the published mixture."),
+    "model": _option(str, "qwen/qwen3.7-flash", "The model whose versions compete."),
+    "min_shared": _option(int, 20, "Fewest documents that both prompts read."),
+    "n_boot": _option(int, 2000, "Number of resamples."),
+    "sample": _option(float | None, None, "Choose on this share of the shared documents."),
+    "max_tries": _option(int, 3, "Most tries of the pipeline that is taken to scale."),
+    "fallback": _option(Literal["on", "off"], "on", "Has that pipeline a fallback?"),
+    "fallback_rescue": _option(float, 0.97, "Share of lost documents that the fallback saves."),
+    "scales": _option(str, "1000,25000,320000", "Numbers of documents, separated by commas."),
+    "max_exemplars": _option(int, 6, "Most examples."),
+    "token_budget": _option(int, 12_000, "Tokens that the examples may take together."),
+    "efficacy": _option(float, 0.5, "Share of a pair's errors that its example repairs."),
+    "run_eval": _option(bool, False, "Plan the real run, not a dry one. Nothing is run here.", "--run-eval"),
+    "votes": _option(
+        Literal["keep", "drop_invalid"], "keep", "Answers outside the labels: wrong, or dropped as published."
+    ),
+    "disguised": _option(
+        Literal["failed", "as_stored"], "failed", "Failed calls in disguise: failed, or answers as published."
+    ),
+    "no_figures": _option(bool, False, "Write no pictures.", "--no-figures"),
+    "as_json": _option(bool, False, "Print the numbers as JSON.", "--json"),
+}
 
 # %% ../nbs/59d_montecarlo_command.ipynb #87d04677
 app = typer.Typer(
@@ -116,6 +133,35 @@ def dojo_montecarlo(
 ) -> None:
     "Ask stored answers what would have been. Reads a corpus, writes reports and pictures; calls no model."
 
+# %% ../nbs/59d_montecarlo_command.ipynb #1a198108
+def _subcommand(options: str, name: str | None = None, **own):
+    "Make a question of its options into a subcommand: each is defined in `_OPTIONS`, or by `own` where it differs."
+
+    def made(question):
+        named = name or question.__name__
+        kinds = {key: own.get(key) or _OPTIONS[key] for key in options.split()}
+        parameters = [
+            inspect.Parameter(
+                key, inspect.Parameter.POSITIONAL_OR_KEYWORD, default=default, annotation=kind
+            )
+            for key, (kind, default) in kinds.items()
+        ]
+        signature = inspect.Signature(parameters)
+
+        def command(*args, **given):
+            bound = signature.bind(*args, **given)
+            bound.apply_defaults()
+            chosen = SimpleNamespace(**bound.arguments)
+            _done(named, chosen.out_dir, chosen.as_json, partial(question, chosen))
+
+        command.__name__, command.__doc__ = question.__name__, question.__doc__
+        command.__module__, command.__qualname__ = question.__module__, question.__qualname__
+        command.__signature__ = signature
+        command.__annotations__ = {key: kind for key, (kind, _) in kinds.items()}
+        return app.command(named)(command)
+
+    return made
+
 # %% ../nbs/59d_montecarlo_command.ipynb #8f110f1b
 def _manifests(records):
     "The manifests that records name and that are there."
@@ -125,221 +171,128 @@ def _manifests(records):
     return {name: [row for _, row in read_records(Path(name))] for name in named if Path(name).is_file()}
 
 # %% ../nbs/59d_montecarlo_command.ipynb #2931db25
-@app.command("corpus")
+@_subcommand("log out_dir no_summary as_json", name="corpus")
 def collect(
-    log: Annotated[
-        list[Path] | None, typer.Option(help="Experiment log, or a folder with runs.jsonl. Repeatable.")
-    ] = None,
-    out_dir: OutDir = _REPORTS,
-    no_summary: Annotated[bool, typer.Option("--no-summary", help="Write no corpus-summary.md.")] = False,
-    as_json: Json = False,
-) -> None:
+    given: SimpleNamespace,  # The options, by their names
+) -> object:  # A `Scenario`: numbers and files
     """Gather the answers of stored runs into corpus.jsonl.
 
     Without --log: EXPERIMENT_LOG_PATH, or reports/experiment_log.jsonl. Status: 0 done, 1 no label run, 2 bad input."""
+    from llm_dojo_scoring.mc.collect import build_corpus, corpus_counts, read_runs
+    from llm_dojo_scoring.mc.reports import corpus_report
+    from llm_dojo_scoring.mc.scenarios import NothingToReport, Scenario
 
-    def work():
-        from llm_dojo_scoring.mc.collect import build_corpus, corpus_counts, read_runs
-        from llm_dojo_scoring.mc.reports import corpus_report
-        from llm_dojo_scoring.mc.scenarios import NothingToReport, Scenario
-
-        logs = log or [Path(os.environ.get("EXPERIMENT_LOG_PATH") or "reports/experiment_log.jsonl")]
-        records = [record for path in logs for record in read_runs(path)]
-        corpus = build_corpus(records, _manifests(records))
-        if not corpus:
-            raise NothingToReport("no run with labels in the log")
-        lines = b"".join(orjson.dumps(row, option=orjson.OPT_NON_STR_KEYS) + b"\n" for row in corpus)
-        counts = corpus_counts(corpus)
-        files = {} if no_summary else {"corpus-summary.md": corpus_report(counts)}
-        return Scenario(counts, {"corpus.jsonl": lines} | files)
-
-    _done("corpus", out_dir, as_json, work)
+    logs = given.log or [Path(os.environ.get("EXPERIMENT_LOG_PATH") or "reports/experiment_log.jsonl")]
+    records = [record for path in logs for record in read_runs(path)]
+    corpus = build_corpus(records, _manifests(records))
+    if not corpus:
+        raise NothingToReport("no run with labels in the log")
+    lines = b"".join(orjson.dumps(row, option=orjson.OPT_NON_STR_KEYS) + b"\n" for row in corpus)
+    counts = corpus_counts(corpus)
+    files = {} if given.no_summary else {"corpus-summary.md": corpus_report(counts)}
+    return Scenario(counts, {"corpus.jsonl": lines} | files)
 
 # %% ../nbs/59d_montecarlo_command.ipynb #9c6150dc
-@app.command()
+_COMMITTEES = (  # what committees and escalation take
+    "corpus out_dir task k_list n_sim seed escalated_acc escalated_cost votes gating disguised "
+    "no_figures as_json"
+)
+
+# %% ../nbs/59d_montecarlo_command.ipynb #6f5a9e7a
+@_subcommand(_COMMITTEES)
 def ensemble(
-    corpus: Corpus = _CORPUS,
-    out_dir: OutDir = _REPORTS,
-    task: Task = _TASK,
-    k_list: KList = _KS,
-    n_sim: NSim = 400,
-    seed: Seed = 42,
-    escalated_acc: StrongAcc = 0.95,
-    escalated_cost: StrongCost = 3.0,
-    votes: Votes = "keep",
-    gating: Gating = "ranked",
-    disguised: Disguised = "failed",
-    no_figures: NoFigures = False,
-    as_json: Json = False,
-) -> None:
+    given: SimpleNamespace,  # The options, by their names
+) -> object:  # A `Scenario`: numbers and files
     "Accuracy of committees by number of votes, exact and drawn; and of escalation. Status: 0 done, 1 nothing, 2 bad input."
+    from llm_dojo_scoring.mc.scenarios import ensemble_scenario, escalation_scenario
 
-    def work():
-        from llm_dojo_scoring.mc.scenarios import ensemble_scenario, escalation_scenario
-
-        ks, docs = _numbers(k_list), _documents(corpus, task, votes, disguised)
-        committees = ensemble_scenario(docs, task, ks, n_sim, seed, pictures=not no_figures)
-        strong = {"gating": gating, "pictures": not no_figures}
-        return committees | escalation_scenario(docs, task, escalated_acc, escalated_cost, **strong)
-
-    _done("ensemble", out_dir, as_json, work)
+    ks, docs = _numbers(given.k_list), _documents(given.corpus, given.task, given.votes, given.disguised)
+    committees = ensemble_scenario(docs, given.task, ks, given.n_sim, given.seed, pictures=not given.no_figures)
+    strong = {"gating": given.gating, "pictures": not given.no_figures}
+    return committees | escalation_scenario(docs, given.task, given.escalated_acc, given.escalated_cost, **strong)
 
 
-@app.command()
+@_subcommand(_COMMITTEES)
 def escalation(
-    corpus: Corpus = _CORPUS,
-    out_dir: OutDir = _REPORTS,
-    task: Task = _TASK,
-    k_list: KList = _KS,
-    n_sim: NSim = 400,
-    seed: Seed = 42,
-    escalated_acc: StrongAcc = 0.95,
-    escalated_cost: StrongCost = 3.0,
-    votes: Votes = "keep",
-    gating: Gating = "ranked",
-    disguised: Disguised = "failed",
-    no_figures: NoFigures = False,
-    as_json: Json = False,
-) -> None:
+    given: SimpleNamespace,  # The options, by their names
+) -> object:  # A `Scenario`: numbers and files
     """A stronger model on the least confident documents: accuracy and cost. Status: 0 done, 1 nothing, 2 bad input.
 
     Takes the flags of `ensemble`; --k-list, --n-sim and --seed change nothing here, since nothing is drawn."""
+    from llm_dojo_scoring.mc.scenarios import escalation_scenario
 
-    def work():
-        from llm_dojo_scoring.mc.scenarios import escalation_scenario
-
-        docs = _documents(corpus, task, votes, disguised)
-        strong = {"gating": gating, "pictures": not no_figures}
-        return escalation_scenario(docs, task, escalated_acc, escalated_cost, **strong)
-
-    _done("escalation", out_dir, as_json, work)
+    docs = _documents(given.corpus, given.task, given.votes, given.disguised)
+    strong = {"gating": given.gating, "pictures": not given.no_figures}
+    return escalation_scenario(docs, given.task, given.escalated_acc, given.escalated_cost, **strong)
 
 # %% ../nbs/59d_montecarlo_command.ipynb #19f832f1
-@app.command()
+@_subcommand(
+    "corpus out_dir task min_shared votes disguised as_json"
+)
 def ablation(
-    corpus: Corpus = _CORPUS,
-    out_dir: OutDir = _REPORTS,
-    task: Task = _TASK,
-    min_shared: MinShared = 20,
-    votes: Votes = "keep",
-    disguised: Disguised = "failed",
-    as_json: Json = False,
-) -> None:
+    given: SimpleNamespace,  # The options, by their names
+) -> object:  # A `Scenario`: numbers and files
     "Every prompt of a model against every other on shared documents. Status: 0 done, 1 no labels, 2 bad input."
+    from llm_dojo_scoring.mc.corpus import load_corpus
+    from llm_dojo_scoring.mc.scenarios import ablation_scenario
 
-    def work():
-        from llm_dojo_scoring.mc.corpus import load_corpus
-        from llm_dojo_scoring.mc.scenarios import ablation_scenario
-
-        return ablation_scenario(load_corpus(corpus), task, min_shared, votes=votes, disguised=disguised)
-
-    _done("ablation", out_dir, as_json, work)
+    return ablation_scenario(load_corpus(given.corpus), given.task, given.min_shared, votes=given.votes, disguised=given.disguised)
 
 
-@app.command()
+@_subcommand(
+    "corpus out_dir task model min_shared n_boot sample seed votes disguised as_json"
+)
 def gepa(
-    corpus: Corpus = _CORPUS,
-    out_dir: OutDir = _REPORTS,
-    task: Task = _TASK,
-    model: Annotated[str, typer.Option(help="The model whose versions compete.")] = "qwen/qwen3.7-flash",
-    min_shared: MinShared = 20,
-    n_boot: Annotated[int, typer.Option(help="Number of resamples.")] = 2000,
-    sample: Annotated[
-        float | None, typer.Option(help="Choose on this share of the shared documents.")
-    ] = None,
-    seed: Seed = 42,
-    votes: Votes = "keep",
-    disguised: Disguised = "failed",
-    as_json: Json = False,
-) -> None:
+    given: SimpleNamespace,  # The options, by their names
+) -> object:  # A `Scenario`: numbers and files
     "The version to carry on with, or a plateau, and how few documents would say so. Status: 0 done, 1 no labels, 2 bad input."
+    from llm_dojo_scoring.mc.corpus import load_corpus
+    from llm_dojo_scoring.mc.scenarios import contender_scenario
 
-    def work():
-        from llm_dojo_scoring.mc.corpus import load_corpus
-        from llm_dojo_scoring.mc.scenarios import contender_scenario
-
-        rules = {"votes": votes, "disguised": disguised}
-        return contender_scenario(load_corpus(corpus), task, model, min_shared, n_boot, sample, seed, **rules)
-
-    _done("gepa", out_dir, as_json, work)
+    rules = {"votes": given.votes, "disguised": given.disguised}
+    return contender_scenario(load_corpus(given.corpus), given.task, given.model, given.min_shared, given.n_boot, given.sample, given.seed, **rules)
 
 # %% ../nbs/59d_montecarlo_command.ipynb #15505aa7
-@app.command()
+@_subcommand(
+    "corpus out_dir n_sim max_tries fallback fallback_rescue scales seed disguised no_figures "
+    "as_json",
+    n_sim=_option(int, 50_000, "Documents played beside the closed form; 0 plays none."),
+)
 def failures(
-    corpus: Corpus = _CORPUS,
-    out_dir: OutDir = _REPORTS,
-    n_sim: Annotated[
-        int, typer.Option(help="Documents played beside the closed form; 0 plays none.")
-    ] = 50_000,
-    max_tries: Annotated[int, typer.Option(help="Most tries of the pipeline that is taken to scale.")] = 3,
-    fallback: Annotated[Literal["on", "off"], typer.Option(help="Has that pipeline a fallback?")] = "on",
-    fallback_rescue: Annotated[
-        float, typer.Option(help="Share of lost documents that the fallback saves.")
-    ] = 0.97,
-    scales: Annotated[
-        str, typer.Option(help="Numbers of documents, separated by commas.")
-    ] = "1000,25000,320000",
-    seed: Seed = 42,
-    disguised: Disguised = "failed",
-    no_figures: NoFigures = False,
-    as_json: Json = False,
-) -> None:
+    given: SimpleNamespace,  # The options, by their names
+) -> object:  # A `Scenario`: numbers and files
     "Documents lost by tries and fallback, exact and drawn, and at scale. Status: 0 done, 2 bad input."
+    from llm_dojo_scoring.mc.corpus import load_corpus
+    from llm_dojo_scoring.mc.scenarios import failures_scenario
 
-    def work():
-        from llm_dojo_scoring.mc.corpus import load_corpus
-        from llm_dojo_scoring.mc.scenarios import failures_scenario
-
-        pipeline = (max_tries, fallback == "on", fallback_rescue, _numbers(scales), seed)
-        rules = {"disguised": disguised, "pictures": not no_figures}
-        return failures_scenario(load_corpus(corpus), n_sim, *pipeline, **rules)
-
-    _done("failures", out_dir, as_json, work)
+    pipeline = (given.max_tries, given.fallback == "on", given.fallback_rescue, _numbers(given.scales), given.seed)
+    rules = {"disguised": given.disguised, "pictures": not given.no_figures}
+    return failures_scenario(load_corpus(given.corpus), given.n_sim, *pipeline, **rules)
 
 
-@app.command()
+@_subcommand(
+    "corpus out_dir task max_exemplars token_budget efficacy seed disguised as_json"
+)
 def exemplars(
-    corpus: Corpus = _CORPUS,
-    out_dir: OutDir = _REPORTS,
-    task: Task = _TASK,
-    max_exemplars: Annotated[int, typer.Option(help="Most examples.")] = 6,
-    token_budget: Annotated[int, typer.Option(help="Tokens that the examples may take together.")] = 12_000,
-    efficacy: Annotated[float, typer.Option(help="Share of a pair's errors that its example repairs.")] = 0.5,
-    seed: Seed = 42,
-    disguised: Disguised = "failed",
-    as_json: Json = False,
-) -> None:
+    given: SimpleNamespace,  # The options, by their names
+) -> object:  # A `Scenario`: numbers and files
     "Examples against the usual confusions, the best choice within the budget. Status: 0 done, 2 bad input."
+    from llm_dojo_scoring.mc.corpus import load_corpus
+    from llm_dojo_scoring.mc.scenarios import exemplars_scenario
 
-    def work():
-        from llm_dojo_scoring.mc.corpus import load_corpus
-        from llm_dojo_scoring.mc.scenarios import exemplars_scenario
-
-        budget = (max_exemplars, token_budget, efficacy, seed)
-        return exemplars_scenario(load_corpus(corpus), task, *budget, disguised=disguised)
-
-    _done("exemplars", out_dir, as_json, work)
+    budget = (given.max_exemplars, given.token_budget, given.efficacy, given.seed)
+    return exemplars_scenario(load_corpus(given.corpus), given.task, *budget, disguised=given.disguised)
 
 
-@app.command()
+@_subcommand(
+    "corpus out_dir task alpha seed run_eval escalated_acc as_json",
+    seed=_option(int, 42, "Kept for programs; nothing is drawn here."),
+)
 def verify(
-    corpus: Corpus = _CORPUS,
-    out_dir: OutDir = _REPORTS,
-    task: Task = _TASK,
-    alpha: Annotated[float, typer.Option(help="Share of documents to escalate.")] = 0.15,
-    seed: Annotated[int, typer.Option(help="Kept for programs; nothing is drawn here.")] = 42,
-    run_eval: Annotated[
-        bool, typer.Option("--run-eval", help="Plan the real run, not a dry one. Nothing is run here.")
-    ] = False,
-    escalated_acc: StrongAcc = 0.95,
-    as_json: Json = False,
-) -> None:
+    given: SimpleNamespace,  # The options, by their names
+) -> object:  # A `Scenario`: numbers and files
     "The plan of a check of the escalation on real calls. Status: 0 done, 1 nothing to check, 2 bad input."
+    from llm_dojo_scoring.mc.scenarios import verify_scenario
 
-    def work():
-        from llm_dojo_scoring.mc.scenarios import verify_scenario
-
-        docs = _documents(corpus, task, "keep", "failed")
-        return verify_scenario(docs, task, alpha, escalated_acc, run_eval=run_eval)
-
-    _done("verify", out_dir, as_json, work)
+    docs = _documents(given.corpus, given.task, "keep", "failed")
+    return verify_scenario(docs, given.task, given.alpha, given.escalated_acc, run_eval=given.run_eval)
