@@ -141,9 +141,7 @@ def _subcommand(options: str, name: str | None = None, **own):
         named = name or question.__name__
         kinds = {key: own.get(key) or _OPTIONS[key] for key in options.split()}
         parameters = [
-            inspect.Parameter(
-                key, inspect.Parameter.POSITIONAL_OR_KEYWORD, default=default, annotation=kind
-            )
+            inspect.Parameter(key, inspect.Parameter.POSITIONAL_OR_KEYWORD, default=default, annotation=kind)
             for key, (kind, default) in kinds.items()
         ]
         signature = inspect.Signature(parameters)
@@ -207,9 +205,13 @@ def ensemble(
     from llm_dojo_scoring.mc.scenarios import ensemble_scenario, escalation_scenario
 
     ks, docs = _numbers(given.k_list), _documents(given.corpus, given.task, given.votes, given.disguised)
-    committees = ensemble_scenario(docs, given.task, ks, given.n_sim, given.seed, pictures=not given.no_figures)
+    committees = ensemble_scenario(
+        docs, given.task, ks, given.n_sim, given.seed, pictures=not given.no_figures
+    )
     strong = {"gating": given.gating, "pictures": not given.no_figures}
-    return committees | escalation_scenario(docs, given.task, given.escalated_acc, given.escalated_cost, **strong)
+    return committees | escalation_scenario(
+        docs, given.task, given.escalated_acc, given.escalated_cost, **strong
+    )
 
 
 @_subcommand(_COMMITTEES)
@@ -226,9 +228,7 @@ def escalation(
     return escalation_scenario(docs, given.task, given.escalated_acc, given.escalated_cost, **strong)
 
 # %% ../nbs/59d_montecarlo_command.ipynb #19f832f1
-@_subcommand(
-    "corpus out_dir task min_shared votes disguised as_json"
-)
+@_subcommand("corpus out_dir task min_shared votes disguised as_json")
 def ablation(
     given: SimpleNamespace,  # The options, by their names
 ) -> object:  # A `Scenario`: numbers and files
@@ -236,12 +236,12 @@ def ablation(
     from llm_dojo_scoring.mc.corpus import load_corpus
     from llm_dojo_scoring.mc.scenarios import ablation_scenario
 
-    return ablation_scenario(load_corpus(given.corpus), given.task, given.min_shared, votes=given.votes, disguised=given.disguised)
+    return ablation_scenario(
+        load_corpus(given.corpus), given.task, given.min_shared, votes=given.votes, disguised=given.disguised
+    )
 
 
-@_subcommand(
-    "corpus out_dir task model min_shared n_boot sample seed votes disguised as_json"
-)
+@_subcommand("corpus out_dir task model min_shared n_boot sample seed votes disguised as_json")
 def gepa(
     given: SimpleNamespace,  # The options, by their names
 ) -> object:  # A `Scenario`: numbers and files
@@ -250,12 +250,20 @@ def gepa(
     from llm_dojo_scoring.mc.scenarios import contender_scenario
 
     rules = {"votes": given.votes, "disguised": given.disguised}
-    return contender_scenario(load_corpus(given.corpus), given.task, given.model, given.min_shared, given.n_boot, given.sample, given.seed, **rules)
+    return contender_scenario(
+        load_corpus(given.corpus),
+        given.task,
+        given.model,
+        given.min_shared,
+        given.n_boot,
+        given.sample,
+        given.seed,
+        **rules,
+    )
 
 # %% ../nbs/59d_montecarlo_command.ipynb #15505aa7
 @_subcommand(
-    "corpus out_dir n_sim max_tries fallback fallback_rescue scales seed disguised no_figures "
-    "as_json",
+    "corpus out_dir n_sim max_tries fallback fallback_rescue scales seed disguised no_figures as_json",
     n_sim=_option(int, 50_000, "Documents played beside the closed form; 0 plays none."),
 )
 def failures(
@@ -265,14 +273,18 @@ def failures(
     from llm_dojo_scoring.mc.corpus import load_corpus
     from llm_dojo_scoring.mc.scenarios import failures_scenario
 
-    pipeline = (given.max_tries, given.fallback == "on", given.fallback_rescue, _numbers(given.scales), given.seed)
+    pipeline = (
+        given.max_tries,
+        given.fallback == "on",
+        given.fallback_rescue,
+        _numbers(given.scales),
+        given.seed,
+    )
     rules = {"disguised": given.disguised, "pictures": not given.no_figures}
     return failures_scenario(load_corpus(given.corpus), given.n_sim, *pipeline, **rules)
 
 
-@_subcommand(
-    "corpus out_dir task max_exemplars token_budget efficacy seed disguised as_json"
-)
+@_subcommand("corpus out_dir task max_exemplars token_budget efficacy seed disguised as_json")
 def exemplars(
     given: SimpleNamespace,  # The options, by their names
 ) -> object:  # A `Scenario`: numbers and files

@@ -50,11 +50,11 @@ def verdict(
 ) -> str:  # A text with BEATS, LOSES or LOGIC REPAIR
     """What a paired difference shows, in words.
 
-    Without bounds, or without `p_win`, nothing is shown. Raises `ValueError` for a negative noise floor.
+    Without bounds, or without `p_win`, nothing is shown. Raises `ValueError` for a noise floor that is negative or no number.
     Source: Scoring & Metrics Reference, section 10."""
     mean, lo, hi, p_win = _stat(stat)
-    if noise_floor is not None and noise_floor < 0:
-        refuse("noise_floor", "0 or more", noise_floor)
+    if noise_floor is not None and not (finite([noise_floor]) and noise_floor >= 0):
+        refuse("noise_floor", "a number, 0 or more", noise_floor)
     if None in (mean, lo, hi, p_win):
         return "LOGIC REPAIR (nothing to show it by)"
     floor = f"inside the noise floor of {noise_floor:g}" if noise_floor else ""
@@ -62,9 +62,11 @@ def verdict(
         return f"LOGIC REPAIR ({floor})"
     if lo > 0 and p_win >= _SURE:
         return f"BEATS ({mean:+.4f}, interval above 0, ahead in {p_win:.1%} of resamples)"
-    if hi < 0 and p_win <= 1 - _SURE:
+    if hi < 0 and 1 - p_win >= _SURE:
         return f"LOSES ({mean:+.4f}, interval below 0, ahead in {p_win:.1%} of resamples)"
-    return f"LOGIC REPAIR ({mean:+.4f}, the interval holds 0)"
+    ahead = f"ahead in {p_win:.1%}" if lo > 0 else f"behind in {1 - p_win:.1%}"
+    why = "the interval holds 0" if lo <= 0 <= hi else f"{ahead} of resamples only"
+    return f"LOGIC REPAIR ({mean:+.4f}, {why})"
 
 # %% ../nbs/50m_run_comparison.ipynb #a0b18914
 def bare_verdict(

@@ -33,6 +33,11 @@ def _stated(record):
         found[part] = next((v for v in values if not is_blank(v)), None)
     return found
 
+
+def _written(part):
+    "A part as text; a whole number is the same however a table stored it."
+    return str(int(part)) if isinstance(part, float) and part.is_integer() else str(part)
+
 # %% ../nbs/50h_surfaces.ipynb #730dc49b
 def surface_key(
     record: Mapping,  # A stored run: `dataset_fingerprint`, `seed` and `n_samples`, under `data_source` or beside it
@@ -44,7 +49,7 @@ def surface_key(
     if not isinstance(record, Mapping):
         refuse("record", "a stored run, as a mapping", record)
     parts = _stated(record)
-    return None if None in parts.values() else ":".join(str(v) for v in parts.values())
+    return None if None in parts.values() else ":".join(_written(v) for v in parts.values())
 
 
 def missing_parts(

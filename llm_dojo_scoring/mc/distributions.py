@@ -14,6 +14,9 @@ from ..core import finite, ratio, refuse
 __all__ = ['normalize_dist', 'vote_counts', 'shannon_entropy', 'majority_margin', 'safe_div']
 
 # %% ../../nbs/53_mc.distributions.ipynb #7466c59e
+_HUGE = 1e290  # weights above this are divided first, so that their sum stays a number
+
+
 def _weights(dist):
     "The weights by label, checked: numbers of at least 0."
     if not isinstance(dist, Mapping):
@@ -31,8 +34,12 @@ def normalize_dist(
 
     A label with weight 0 keeps its place with share 0. Raises `ValueError` for a negative or missing weight and for
     anything but a mapping. Source: Scoring & Metrics Reference, section 14."""
-    total = math.fsum(_weights(counter).values())
-    return {label: weight / total for label, weight in counter.items()} if total > 0 else {}
+    largest = max(_weights(counter).values(), default=0)
+    if not largest:
+        return {}
+    parts = {label: weight / largest for label, weight in counter.items()} if largest > _HUGE else counter
+    total = math.fsum(parts.values())
+    return {label: weight / total for label, weight in parts.items()}
 
 
 def vote_counts(
@@ -80,6 +87,6 @@ def majority_margin(
 def safe_div(
     n: float,  # Numerator
     d: float,  # Denominator
-) -> float | None:  # `n / d`, or `None` when `d` is 0
-    "Share of a whole; undefined (`None`) when the whole is empty. Another name for `core.ratio`."
-    return ratio(n, d)
+) -> float | None:  # `n / d`, or `None` when `d` is 0 or one of the two is no number
+    "Share of a whole; undefined (`None`) when the whole is empty or unknown. Otherwise `core.ratio`."
+    return ratio(n, d) if finite([n]) and finite([d]) else None

@@ -11,7 +11,7 @@ from typing import Literal
 
 import numpy as np
 
-from ..core import refuse
+from ..core import finite, refuse
 from llm_dojo_scoring.resampling import (
     DEFAULT_ALPHA,
     DEFAULT_SEED,
@@ -51,10 +51,15 @@ def _record(estimate, samples, bounds, kept=True):
 
 _UNDEFINED = {"ci_lo": None, "ci_hi": None, "std": None}
 
+
+def _defined(value):
+    "A number, or `None` for what is none."
+    return value if finite([value]) else None
+
 # %% ../../nbs/53c_mc.resamples.ipynb #22322a4f
 def bootstrap(
     values: Sequence[object],  # One value per document; anything that `stat_fn` can read
-    stat_fn: Callable[[list], float],  # Statistic of a list of values
+    stat_fn: Callable[[list], float | None],  # Statistic of a list of values; `None` where it is undefined
     n_boot: int = N_BOOT,  # Number of resamples
     seed: int | str = DEFAULT_SEED,  # Seed of the draws
     *,
@@ -62,17 +67,24 @@ def bootstrap(
 ) -> dict:  # `estimate`, `ci_lo`, `ci_hi`, `std`, `samples` (sorted)
     """Bootstrap of a statistic over documents: 95 % percentile interval and spread.
 
-    No values give an estimate of `None`; fewer than two give bounds of `None` and no samples. Draws are those of
+    No values, or a statistic that is undefined (`None`, NaN or infinite), give an estimate of `None`; that, or fewer
+    than two values, bounds of `None` and no samples. A resample without a statistic is left out. Draws are those of
     `random.Random(seed).randrange(n)`. Raises `ValueError` for `n_boot` below 1 or unknown `bounds`.
     Source: Scoring & Metrics Reference, section 14."""
     n_boot, seed = check_resampling(n_boot, DEFAULT_ALPHA, seed)
     values = list(values)
-    estimate = stat_fn(values) if values else None
-    if len(values) < 2:
+    estimate = _defined(stat_fn(values)) if values else None
+    if len(values) < 2 or estimate is None:
         return {"estimate": estimate, **_UNDEFINED, "samples": []}
     blocks = index_blocks(len(values), n_boot, seed=seed)
     samples = [stat_fn([values[i] for i in row]) for rows in blocks for row in rows.tolist()]
-    return _record(estimate, np.sort(np.array(samples, dtype=float)), bounds)
+    samples = np.array(samples, dtype=float)
+    samples = np.sort(samples[np.isfinite(samples)])
+    return (
+        _record(estimate, samples, bounds)
+        if len(samples)
+        else {"estimate": estimate, **_UNDEFINED, "samples": []}
+    )
 
 # %% ../../nbs/53c_mc.resamples.ipynb #3cb29151
 _TIE = 1e-12  # a mean of differences this close to 0 is a tie

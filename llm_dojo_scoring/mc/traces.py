@@ -28,8 +28,20 @@ Match = Literal["word", "substring"]
 
 # %% ../../nbs/53a_mc.traces.ipynb #de9c1d6c
 # What denies a hedge that follows it: "not ambiguous", "no noise", "isn't unclear".
-_DENIED = r"(?<!\bnot )(?<!\bno )(?<!\bnever )(?<!\bhardly )(?<!\bwithout )(?<!n't )"
-_ONE = "|".join(re.escape(p) for p in UNCERTAINTY_PHRASES if " " not in p and p != "guess")
+_DENIALS = (
+    *("not", "no", "never", "hardly", "without", "nothing", "neither", "nor"),
+    *("not at all", "not in the least", "far from"),
+)
+_DENIED = "".join(rf"(?<!\b{words} )" for words in _DENIALS) + r"(?<!n't )(?<!n't at all )"
+# What makes noise a subject: "noise levels", "noise abatement".
+_OF_THINGS = (
+    "abate|barrier|cancel|complaint|control|emission|insulat|level|limit|nuisance|ordinance|pollution|reduc"
+)
+_ONE = "|".join(
+    re.escape(p) + (rf"(?! (?:{_OF_THINGS}))" if p == "noise" else "")
+    for p in UNCERTAINTY_PHRASES
+    if " " not in p and p != "guess"
+)
 _MORE = "|".join(re.escape(p) for p in UNCERTAINTY_PHRASES if " " in p or p == "guess")
 _HEDGE = re.compile(rf"(?<![\w-])(?:{_DENIED}(?:{_ONE})|{_MORE})(?![\w-])")
 
