@@ -63,6 +63,25 @@ def square(context, element, field_name, made, targets):
         )
 
 
+def cell_by_cell(context):
+    "A matrix of name similarities at once, against our own scorer called for each cell."
+    from llm_dojo_scoring.fields.names import name_similarities, score_name_field
+
+    labels = context.labels("parties", names, 100)
+    items = altered(labels)
+    yield Row(
+        key="fr",
+        what="name_similarities of 100 against 100, against score_name_field cell by cell",
+        ours=Side(partial(name_similarities, items, labels), before=clear_caches),
+        baseline=Side(lambda: [[score_name_field(a, b) for b in labels] for a in items], before=clear_caches),
+        check=lambda: (
+            name_similarities(items, labels).tolist()
+            == [[score_name_field(a, b) for b in labels] for a in items]
+        ),
+    )
+
+
 def rows(context):
+    yield "fr", lambda: cell_by_cell(context)
     yield "f name", lambda: square(context, "name", "parties", names, (10, 60, 60))
     yield "f free_text", lambda: square(context, "free_text", "key_obligations", clauses, (12, 80, 150))

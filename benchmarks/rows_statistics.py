@@ -53,6 +53,23 @@ def means(n, n_boot, slice_of, reps, key, targets):
         )
 
 
+def peers():
+    "The same percentile interval by scipy, with its own defaults."
+    from scipy import stats
+
+    values = np.array(GRADED[:509])
+    for n_boot, target in ((2000, 1.8), (10_000, 8)):
+        yield Row(
+            key=f"cs {n_boot:,}",
+            what=f"bootstrap_ci against scipy.stats.bootstrap, n = 509, B = {n_boot:,}",
+            ours=Side(partial(bootstrap.bootstrap_ci, values.tolist(), n_boot=n_boot, method="fast")),
+            baseline=Side(
+                partial(stats.bootstrap, (values,), np.mean, n_resamples=n_boot, method="percentile", rng=0)
+            ),
+            least_ratio=target,
+        )
+
+
 def same_mean(values, n_boot):
     ours = bootstrap.bootstrap_ci(values, n_boot=n_boot)
     theirs = baseline.bootstrap_ci(values, n_boot=n_boot)
@@ -139,6 +156,7 @@ def rows(context):
     yield "c2", lambda: means(509, 10_000, 5, 3, "c2", {"replay": 40, "fast": 100})
     yield "c3", lambda: means(17_691, 2000, 50, 3, "c3", {"replay": 30, "fast": 100})
     yield "c4", lambda: means(17_691, 10_000, 250, 3, "c4", {"replay": 30, "fast": 100})
+    yield "cs", peers
     yield "c5", proportions
     yield "c6", many_metrics
     yield "c7", differences

@@ -18,6 +18,7 @@ for name in ("OPENBLAS", "OMP", "MKL", "VECLIB_MAXIMUM", "NUMEXPR"):
 import argparse  # noqa: E402
 import dataclasses  # noqa: E402
 import json  # noqa: E402
+import platform  # noqa: E402
 import sys  # noqa: E402
 from pathlib import Path  # noqa: E402
 
@@ -40,6 +41,7 @@ GROUPS = {
     "j": "rows_scores",
     "k": "rows_scores",
     "l": "rows_labels",
+    "m": "rows_adjudication",
 }
 COLUMNS = "row workload ours baseline ratio target floor x_floor growth peak_mb verdict".split()
 
@@ -110,7 +112,8 @@ def main(argv=None):
     print(table(results))
     if args.json:
         rows = [{**dataclasses.asdict(r), "missed": r.missed if not r.skipped else []} for r in results]
-        args.json.write_text(json.dumps(rows, indent=1) + "\n")
+        facts = {"python": platform.python_version(), "cores": os.cpu_count(), "rows": rows}
+        args.json.write_text(json.dumps(facts, indent=1) + "\n")
     return int(any(r.missed for r in results if not r.skipped))
 
 

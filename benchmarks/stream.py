@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
-"""A long night: synthetic rows through `dojo-score`, each size in a process of its own.
+"""A long night: synthetic rows through `dojo-score`, each size in one process, the smallest also in two.
 
     python benchmarks/stream.py [--rows N]... [--json FILE]
 
 For each size a file of predictions and a file of labels are written, and the command is run on them as a
-user would run it. Shown are CPU seconds, peak memory, and the exponent with which time grows. The exit code
-is 1 when the exponent is above 1.1 or the peak above 500 MiB.
+user would run it. Shown are CPU seconds, peak memory, the exponent with which time grows, and how much sooner
+two processes are done. The exit code is 1 when the exponent is above 1.1 or the peak above 500 MiB.
 """
 
 from __future__ import annotations
@@ -14,10 +14,12 @@ import argparse
 import json
 import math
 import os
+import platform
 import random
 import subprocess
 import sys
 import tempfile
+import time
 from pathlib import Path
 
 HERE = Path(__file__).resolve().parent
@@ -85,8 +87,8 @@ print(json.dumps([u.ru_utime + u.ru_stime, (peak or [u.ru_maxrss / 1024])[0], co
 """
 
 
-def scored(folder: Path) -> tuple[float, float]:
-    "CPU seconds and peak MiB of the command over the files of a folder."
+def scored(folder: Path, jobs: int = 1) -> tuple[float, float, float]:
+    "CPU seconds and peak MiB of the command, its workers left out, and the seconds that passed."
     line = [
         sys.executable,
         "-c",
@@ -94,16 +96,20 @@ def scored(folder: Path) -> tuple[float, float]:
         str(folder / "rows.jsonl"),
         "--labels",
         str(folder / "labels.jsonl"),
+        "--jobs",
+        str(jobs),
     ]
     env = {**os.environ, "PYTHONPATH": str(ROOT), "OPENBLAS_NUM_THREADS": "1"}
+    begun = time.perf_counter()
     done = subprocess.run([*line, "--out", str(folder / "out")], capture_output=True, text=True, env=env)
+    passed = time.perf_counter() - begun
     if done.returncode:
         raise SystemExit(done.stderr)
     seconds, peak, code = json.loads(done.stdout.splitlines()[-1])
     total = json.loads((folder / "out" / "summary.json").read_text())["counts"]["total"]
     if code or total != sum(1 for _ in (folder / "rows.jsonl").open("rb")):
         raise SystemExit(f"{total} rows came out, exit code {code}")
-    return seconds, peak
+    return seconds, peak, passed
 
 
 def slope(points: list[tuple[float, float]]) -> float:
@@ -118,8 +124,19 @@ def measured(sizes):
     for n in sorted(sizes):
         with tempfile.TemporaryDirectory(prefix="dojo-night-") as folder:
             Contracts().write(Path(folder), n)
-            seconds, peak = scored(Path(folder))
+            seconds, peak, _ = scored(Path(folder))
         yield {"rows": n, "cpu_seconds": round(seconds, 1), "peak_mib": round(peak, 1)}
+
+
+def divided(n):
+    "Seconds that pass with one process and with two, in turn, the better of two each."
+    with tempfile.TemporaryDirectory(prefix="dojo-night-") as folder:
+        Contracts().write(Path(folder), n)
+        passed = {1: [], 2: []}
+        for jobs in (1, 2, 1, 2):
+            passed[jobs].append(scored(Path(folder), jobs)[2])
+    one, two = (min(times) for times in passed.values())
+    return {"rows": n, "seconds_1": round(one, 1), "seconds_2": round(two, 1)}
 
 
 def main(argv=None):
@@ -134,8 +151,11 @@ def main(argv=None):
     growth = slope([(f["rows"], f["cpu_seconds"]) for f in found]) if len(found) > 1 else None
     peak = max(f["peak_mib"] for f in found)
     print(f"time grows with rows to the power of {growth:.3f}" if growth else "one size: no exponent")
+    two = divided(found[0]["rows"])
+    print("{rows:,} rows: {seconds_1} s with one process, {seconds_2} s with two".format(**two))
     if args.json:
-        args.json.write_text(json.dumps({"sizes": found, "growth": growth}, indent=1) + "\n")
+        facts = {"python": platform.python_version(), "cores": os.cpu_count(), "divided": two}
+        args.json.write_text(json.dumps({"sizes": found, "growth": growth, **facts}, indent=1) + "\n")
     return int(bool(growth and growth > MOST_GROWTH) or peak > MOST_MB)
 
 
