@@ -1,5 +1,6 @@
 """The benchmark command: its arithmetic, its table, and its reasons for skipping."""
 
+import json
 import subprocess
 import sys
 from pathlib import Path
@@ -72,7 +73,8 @@ def test_the_command_prints_a_table_and_says_why_it_skips(tmp_path):
     assert done.returncode in (0, 1), done.stderr
     assert "| c5 exact 509" in done.stdout and ">= 1000x" in done.stdout
     assert "skipped: " in done.stdout
-    assert (tmp_path / "r.json").read_text().startswith("[")
+    stored = json.loads((tmp_path / "r.json").read_text())
+    assert {"python", "cores"} < stored.keys() and "c5 exact 509" in {row["key"] for row in stored["rows"]}
 
 
 def test_the_baseline_agrees_where_the_rules_agree(frame):
