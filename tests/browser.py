@@ -132,6 +132,16 @@ class Page:
         Path(path).write_bytes(base64.b64decode(self.call("Page.captureScreenshot", format="png")["data"]))
 
 
+def end(process, seconds):
+    "End a process: asked first, and after some seconds not asked."
+    process.terminate()
+    try:
+        process.wait(seconds)
+    except subprocess.TimeoutExpired:
+        process.kill()
+        process.wait()
+
+
 @contextlib.contextmanager
 def open_browser():
     "A page of a fresh browser, which ends with the block."
@@ -141,17 +151,12 @@ def open_browser():
         process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
         try:
             told = Path(profile) / "DevToolsActivePort"
-            end = time.monotonic() + 180
+            until = time.monotonic() + 180
             while not (told.exists() and told.read_text().strip()):
-                assert process.poll() is None and time.monotonic() < end, "the browser did not start"
+                assert process.poll() is None and time.monotonic() < until, "the browser did not start"
                 time.sleep(0.1)
             port = told.read_text().split()[0]
             listed = json.load(urllib.request.urlopen(f"http://127.0.0.1:{port}/json"))
             yield Page(next(t["webSocketDebuggerUrl"] for t in listed if t["type"] == "page"))
         finally:
-            process.terminate()
-            try:
-                process.wait(20)
-            except subprocess.TimeoutExpired:
-                process.kill()
-                process.wait()
+            end(process, 20)

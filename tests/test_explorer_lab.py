@@ -9,7 +9,7 @@ import urllib.request
 
 import orjson
 import pytest
-from browser import need_browser, open_browser
+from browser import end, need_browser, open_browser
 from test_explorer import cell, choose
 
 from llm_dojo_scoring.cell_verdicts import read_verdicts
@@ -81,12 +81,7 @@ def lab(tmp_path, data):
             ask(address + "api/sessions", {**wanted, "kernel": {"name": "python3"}})
             yield address, folder
         finally:
-            server.terminate()
-            try:
-                server.wait(60)
-            except subprocess.TimeoutExpired:
-                server.kill()
-                server.wait()
+            end(server, 60)
 
 
 PANEL = "[...window.jupyterapp.shell.widgets('main')].find((w) => w.sessionContext)"

@@ -39,15 +39,15 @@ _UNITS = "one two three four five six seven eight nine".split()
 _TEENS = "ten eleven twelve thirteen fourteen fifteen sixteen seventeen eighteen nineteen".split()
 _TENS = "twenty thirty forty fifty sixty seventy eighty ninety".split()
 _NUMBER = {w: i for i, w in enumerate(_UNITS + _TEENS, 1)} | {w: 10 * i for i, w in enumerate(_TENS, 2)}
-_ORDINALS = (
+_TO_TWENTIETH = (
     "first second third fourth fifth sixth seventh eighth ninth tenth eleventh twelfth thirteenth fourteenth"
     " fifteenth sixteenth seventeenth eighteenth nineteenth twentieth"
 ).split()
-_ORDINAL_NO = {w: i for i, w in enumerate(_ORDINALS, 1)} | {"thirtieth": 30, "thirty first": 31}
-_ORDINAL_NO |= {f"twenty {w}": 20 + i for i, w in enumerate(_ORDINALS[:9], 1)}
+ORDINALS = {w: i for i, w in enumerate(_TO_TWENTIETH, 1)} | {"thirtieth": 30, "thirty first": 31}
+ORDINALS |= {f"twenty {w}": 20 + i for i, w in enumerate(_TO_TWENTIETH[:9], 1)}
 
 # %% ../../nbs/22a_fields.date_grammar.ipynb #21507a63
-_WORDS = "|".join(sorted(_ORDINAL_NO, key=len, reverse=True)).replace(" ", r"[\s-]{1,4}")
+_WORDS = "|".join(sorted(ORDINALS, key=len, reverse=True)).replace(" ", r"[\s-]{1,4}")
 _ENDING = r"\s?(?:\^\{?|<sup>)?(?:s\s?t|n\s?d|r\s?d|t\s?h|(?<=[23])d)(?:\}|</sup>)?(?:(?![a-z])|(?=day))"
 
 
@@ -151,7 +151,7 @@ def _day_of(groups, n, why):
         return int(scanned.translate(_LETTERS))
     if words := groups.get(f"w{n}"):
         why.append("day in words")
-        return _ORDINAL_NO[" ".join(re.split(r"[\s-]+", words))]
+        return ORDINALS[" ".join(re.split(r"[\s-]+", words))]
     return None
 
 # %% ../../nbs/22a_fields.date_grammar.ipynb #421a5f71

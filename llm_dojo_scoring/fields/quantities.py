@@ -13,6 +13,7 @@ from typing import NamedTuple
 from ..amounts import find_amounts
 from ..durations_in_text import find_durations
 from .clause_words import CriticalFlag
+from .date_grammar import ORDINALS
 from .dates import find_dates
 from ..numbers_in_text import find_numbers
 from ..text import as_text
@@ -31,12 +32,7 @@ _UNITS = frozenset(
     " metre metres hour hours minute minutes case cases unit units share shares seat seats user users copy copies"
     " business calendar day days week weeks month months year years quarter quarters".split()
 )
-_SMALL_ORDINALS = (
-    "first second third fourth fifth sixth seventh eighth ninth tenth eleventh twelfth thirteenth fourteenth fifteenth"
-    " sixteenth seventeenth eighteenth nineteenth twentieth"
-).split()
-_ORDINALS = {w: n for n, w in enumerate(_SMALL_ORDINALS, 1)} | {"thirtieth": 30, "thirty-first": 31}
-_ORDINALS |= {f"twenty-{w}": 20 + n for n, w in enumerate(_SMALL_ORDINALS[:9], 1)}
+_ORDINALS = {words.replace(" ", "-"): n for words, n in ORDINALS.items()}
 _ORDINAL = re.compile(
     rf"\b(?:({'|'.join(sorted(_ORDINALS, key=len, reverse=True))})|(\d{{1,3}})(?:st|nd|rd|th))\b"
     r"(?!\s?\(?\d)(?! part(?:y|ies)\b)",
