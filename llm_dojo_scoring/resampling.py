@@ -15,6 +15,7 @@ from typing import Literal
 import numpy as np
 
 from .core import refuse
+from .fast_draws import draws_a_word, fast_bits, fast_draws
 
 # %% auto #0
 __all__ = ['DEFAULT_N_BOOT', 'DEFAULT_ALPHA', 'DEFAULT_SEED', 'Stream', 'read_scores', 'clean_scores', 'check_resampling',
@@ -144,29 +145,15 @@ def _replay_rows(bound, width, n_rows, seed):
         kept, n_rows = flat[want:], n_rows - rows
 
 # %% ../nbs/49b_resampling.ipynb #fddd20a9
-def _fast_bits(seed):
-    "SFC64, seeded by 128 bits of Python's own generator, so that any seed will do."
-    return np.random.SFC64(random.Random(_plain(seed)).getrandbits(128))
-
-
-_FAST_BLOCK = 1 << 15  # the stream is defined by it: the last half word of an odd block is not used
-
-
-def _fast_draws(bits, bound, rows, width, room=None):
-    "Draws in an array of their own, or at the start of `room`."
-    pairs = bits.random_raw((rows * width + 1) // 2)
-    words = pairs.astype("<u8", copy=False).view("<u4")[: rows * width]
-    draws = np.multiply(words, np.uint64(bound), out=None if room is None else room[: rows * width])
-    draws >>= np.uint64(32)
-    return draws.view(np.int64).reshape(rows, width)
+_FAST_BLOCK = 1 << 15  # the stream is defined by it: what is left of a block's last words is not used
 
 
 def _fast_rows(bound, width, n_rows, seed, lend=False):
     "Blocks of rows of `width` draws below `bound` from the fast stream; the same array again and again if lent."
-    bits, rows = _fast_bits(seed), max(1, _FAST_BLOCK // width)
-    room = np.empty(min(rows, n_rows) * width, np.uint64) if lend else None
+    bits, rows = fast_bits(seed), max(1, _FAST_BLOCK // width)
+    room = np.empty(min(rows, n_rows) * width + draws_a_word(bound), np.uint64) if lend else None
     for start in range(0, n_rows, rows):
-        yield _fast_draws(bits, bound, min(rows, n_rows - start), width, room)
+        yield fast_draws(bits, bound, min(rows, n_rows - start), width, room)
 
 # %% ../nbs/49b_resampling.ipynb #778c5a82
 def index_blocks(
@@ -275,10 +262,10 @@ def _pair_blocks(n_1, n_2, n_boot, seed, stream):
     elif stream == "replay":
         yield from _replay_pairs(n_1, n_2, n_boot, seed)
     else:
-        bits, rows = _fast_bits(seed), max(1, _FAST_BLOCK // (n_1 + n_2))
+        bits, rows = fast_bits(seed), max(1, _FAST_BLOCK // (n_1 + n_2))
         for start in range(0, n_boot, rows):
             take = min(rows, n_boot - start)
-            yield _fast_draws(bits, n_1, take, n_1), _fast_draws(bits, n_2, take, n_2)
+            yield fast_draws(bits, n_1, take, n_1), fast_draws(bits, n_2, take, n_2)
 
 # %% ../nbs/49b_resampling.ipynb #73cc9bda
 def resampled_differences(
