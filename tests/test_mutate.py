@@ -65,6 +65,23 @@ def test_the_tests_of_a_page_are_those_that_import_its_module(mutate):
     assert "test_pages.py" not in mutate.tests_of("core")
 
 
+def test_tests_named_after_the_page_come_first_then_the_quickest(mutate):
+    copy = mutate.Copy.__new__(mutate.Copy)
+    copy.module = "lists.matching"
+    copy.took = {"tests/test_lists.py": 9.0, "tests/test_text.py": 2.0, "tests/test_dates.py": 1.0}
+    order = copy.quickest(["test_dates.py", "test_lists.py", "test_text.py"])
+    assert order == ["test_lists.py", "test_dates.py", "test_text.py"]
+
+
+def test_a_run_that_does_not_end_is_ended(tmp_path):
+    (tmp_path / "test_loop.py").write_text("def test_it():\n    while True:\n        pass\n")
+    (tmp_path / "test_green.py").write_text("def test_it():\n    pass\n")
+    orders = '["tests", "test_loop.py", 3]\n["tests", "test_green.py", 120]\n["tests", "none.py", 120]\n'
+    command = [sys.executable, ROOT / "tests/forked.py"]
+    done = subprocess.run(command, input=orders, cwd=tmp_path, capture_output=True, text=True, check=True)
+    assert done.stdout.split() == ["-9", "0", "4"]
+
+
 def test_a_planted_fault_turns_its_page_red(mutate, tmp_path):
     page = ROOT / "nbs" / "00_core.ipynb"
     fault = next(f for f in mutate.all_faults(page) if "part / whole" in f.before and f.kind == "operator")
@@ -74,6 +91,8 @@ def test_a_planted_fault_turns_its_page_red(mutate, tmp_path):
     assert copy.red([], 120) == "page"
     copy.restore()
     assert copy.exported.read_text() == copy.clean_module
+    assert copy.red([], 120) == "", "each run imports the package anew"
+    copy.close()
 
 
 def test_listing_runs_nothing():
