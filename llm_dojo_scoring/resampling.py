@@ -145,7 +145,7 @@ def _replay_rows(bound, width, n_rows, seed):
         kept, n_rows = flat[want:], n_rows - rows
 
 # %% ../nbs/49b_resampling.ipynb #fddd20a9
-_FAST_BLOCK = 1 << 15  # the stream is defined by it: what is left of a block's last words is not used
+_FAST_BLOCK = 1 << 16  # the stream is defined by it: what is left of a block's last words is not used
 
 
 def _fast_rows(bound, width, n_rows, seed, lend=False):
