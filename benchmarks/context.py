@@ -26,6 +26,8 @@ def clear_caches():
                 wrapped = getattr(value, "__wrapped__", None)
                 if hasattr(value, "cache_clear") and wrapped and inspect.signature(wrapped).parameters:
                     value.cache_clear()
+    if document := sys.modules.get("llm_dojo_scoring.document"):
+        document._DOCUMENTS.clear()
 
 
 class Context:
