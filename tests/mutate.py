@@ -62,6 +62,10 @@ EQUIVALENT = {
         "26_fields.free_text",
         "common = np.flatnonzero(sizes > (shape[1] // 17 if sum(shape) * n_words > _DENSE else 0))",
     ): "where a word is counted does not matter",
+    (
+        "30_lists.matching",
+        "return [(i, j) for i, j in zip(rows, columns, strict=False) if paired[i, j]]",
+    ): "as many rows as columns",
     ("50_bootstrap", "size = 1 << (2 * n + 2).bit_length()"): "any longer transform gives the same masses",
     ("50_bootstrap", "return abs((bound * 1e4) % 1 - 0.5) < 1e-6 * max(1.1, abs(bound))"): "a wider margin",
     (

@@ -59,6 +59,14 @@ def test_optimal_pairs_against_every_assignment(kind):
         assert (len(pairs), sum(hundredths[i, j] for i, j in pairs)) == brute_force(hundredths, 60)
 
 
+def test_a_tie_is_a_tie_whatever_the_scale_of_the_similarities():
+    rng = np.random.default_rng(3)
+    for _ in range(300):
+        steps = rng.integers(0, 4, size=rng.integers(3, 6, size=2))
+        expected = optimal_pairs(0.6 + 0.1 * steps, 0.6)
+        assert optimal_pairs(0.6 + 0.07 * steps, 0.6) == expected == optimal_pairs(0.61 + 0.13 * steps, 0.6)
+
+
 def test_large_matrices_agree_with_the_textbook_assignment_where_all_cells_pass():
     from scipy.optimize import linear_sum_assignment
 
