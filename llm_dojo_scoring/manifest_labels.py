@@ -5,9 +5,10 @@
 # %% ../nbs/74f_manifest_labels.ipynb #f08ea857
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from pathlib import Path
 
+from .kept_rows import KeptByName
 from .master_table import join_key
 from .run_files import file_at, read_records
 from .run_inputs import row_id
@@ -28,7 +29,7 @@ def _is_pack(path):
 
 def _own_labels(path):
     "What a manifest expects itself, by document key: expected fields and presence."
-    found = {}
+    found = KeptByName()
     for where, row in () if _is_pack(path) else read_records(path, "manifest"):
         rows = row["results"] if isinstance(row.get("results"), list) else [row]
         for one in rows:
@@ -38,15 +39,32 @@ def _own_labels(path):
                 found.setdefault(key, (dict(value), read_presence(one.get("presence"), where)))
     return found
 
+
+class _Sides(Mapping):
+    "Labels as manifests ask for them: expected fields and presence."
+
+    def __init__(self, labels):
+        self._labels = labels
+
+    def __getitem__(self, key: str) -> tuple[dict, dict | None]:
+        label = self._labels[key]
+        return label.expected, label.presence
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._labels)
+
+    def __len__(self) -> int:
+        return len(self._labels)
+
 # %% ../nbs/74f_manifest_labels.ipynb #0c3e2c1c
 def manifest_labels(
     manifest: object,  # A file, a folder of runs, a frame, or dictionaries
     labels: object = None,  # What is expected, where the manifest does not say it; as for `read_labels`
     *,
     fields: Collection[str] = (),  # Known field names: a flat row of labels must have one of them
-) -> dict[str, tuple[dict, dict | None]]:  # Document key to expected fields and presence
+) -> Mapping[str, tuple[dict, dict | None]]:  # Document key to expected fields and presence
     "What each document of a manifest is scored against. Raises `BadInput` for what cannot be read."
     if labels is None:
         return _own_labels(manifest)
     read = labels if isinstance(labels, Labels) else read_labels(labels, fields=fields)
-    return {key: (label.expected, label.presence) for key, label in read.items()}
+    return _Sides(read)

@@ -6,29 +6,24 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import partial
-from itertools import chain
+from fractions import Fraction
 from pathlib import Path
 
-from .config import Settings, settings
-from .core import finite, mean_or_none, rounded
-from .extraction.row import clause_by_clause, row_of
-from .extraction.score import score_extraction
-from .manifest_labels import manifest_labels
+from .core import finite, rounded
+from .kept_rows import KeptByName, KeptRows
 from .master_labels import join_key
+from .rescored_rows import RescoredRow, ScoreCounts, rescore_rows
 from .run_files import BadInput, read_records
-from .run_inputs import read_predictions, row_id
-from .run_labels import read_labels
-from .score_run import checked_field_types, scorer_record
+from .run_inputs import row_id
+from .score_run import scorer_record
 from .scored_run import METRICS
 from .shown_results import figures_html, html_table
-from .workers import Workers, in_chunks, in_order
+from .workers import Workers
 
 # %% auto #0
-__all__ = ['manifest_version', 'RescoredRow', 'Rescored', 'rescore', 'rescore_manifest', 'summarize', 'Move', 'Moves',
-           'moved_scores']
+__all__ = ['manifest_version', 'Rescored', 'rescore', 'rescore_manifest', 'summarize', 'Move', 'Moves', 'moved_scores']
 
 # %% ../nbs/75_rescore.ipynb #6c31abb7
 _VERSION = re.compile(r"(?i)(?:^|_)(v\d+)(?:_?([a-z]+))?(?:_\d+)?$")
@@ -46,115 +41,62 @@ def manifest_version(
     return (found[1] + (found[2] or "")).lower() if found else stem
 
 # %% ../nbs/75_rescore.ipynb #3fa30e87
-@dataclass(frozen=True, slots=True)
-class RescoredRow:
-    "One document under the scorer of today."
+_COLUMNS = (
+    "document_name parties effective_date term_length governing_law renewal_terms termination_clauses key_obligations"
+).split()
 
-    doc_id: str  # The document
-    row: dict  # The composite row
-    rules: dict  # Field to the rule that gave its score
-    expected: dict  # Field to expected value
-
-    @property
-    def scores(self) -> dict[str, float]:
-        "Field to score, and `overall_score`."
-        return {**self.row["field_scores"], "overall_score": self.row["overall_score"]}
-
-    def _repr_html_(self):
-        return figures_html(self, leave=("row",))
-
-
+# %% ../nbs/75_rescore.ipynb #c4ff6b28
 @dataclass(frozen=True, slots=True)
 class Rescored:
     "A manifest under the scorer of today."
 
-    rows: tuple[RescoredRow, ...]  # Scored documents, in the order of the manifest
-    skipped: tuple[str, ...]  # Documents that were not scored, each with the reason
+    rows: Sequence[
+        RescoredRow
+    ]  # Scored documents, in the order of the manifest; empty when they were not kept
+    skipped: Sequence[str]  # Documents that were not scored, each with the reason
     name: str = ""  # The manifest
     scorer: Mapping | None = None  # Version and settings
+    totals: ScoreCounts | None = None  # How often each score was given; without it counted from the rows
+
+    def __post_init__(self):
+        if self.totals is None:
+            totals = ScoreCounts()
+            for row in self.rows:
+                totals.add(row.scores)
+            object.__setattr__(self, "totals", totals)
+
+    @property
+    def n_rows(self) -> int:
+        "How many documents were scored."
+        return self.totals.rows
 
     @property
     def overall(self) -> float | None:
         "Mean of the documents' scores."
-        return mean_or_none(r.row["overall_score"] for r in self.rows)
+        return self.totals.mean("overall_score")
 
     @property
     def fields(self) -> dict[str, float]:
         "Field to mean score over the documents that it was expected in, most telling fields first as usual."
-        values: dict[str, list] = {}
-        for r in self.rows:
-            for field, score in r.row["field_scores"].items():
-                values.setdefault(field, []).append(score)
         order = {f: i for i, f in enumerate(_COLUMNS)}
-        names = sorted(values, key=lambda f: (order.get(f, len(order)), f))
-        return {f: m for f in names if (m := mean_or_none(values[f])) is not None}
+        names = [f for f in self.totals if f != "overall_score" and self.totals.n(f)]
+        return {f: self.totals.mean(f) for f in sorted(names, key=lambda f: (order.get(f, len(order)), f))}
 
     def as_dict(self) -> dict:
         "The record of the published table: rows, skipped, overall and fields, four decimals."
         fields = {f: rounded(v) for f, v in self.fields.items()}
         return {
-            "rows": len(self.rows),
+            "rows": self.n_rows,
             "skipped": len(self.skipped),
             "overall": rounded(self.overall),
             "fields": fields,
         }
 
     def __repr__(self):
-        return f"Rescored({self.name!r}: {len(self.rows)} rows, {len(self.skipped)} skipped, overall {rounded(self.overall)})"
+        return f"Rescored({self.name!r}: {self.n_rows} rows, {len(self.skipped)} skipped, overall {rounded(self.overall)})"
 
     def _repr_html_(self):
         return figures_html(self)
-
-# %% ../nbs/75_rescore.ipynb #c4ff6b28
-_COLUMNS = (
-    "document_name parties effective_date term_length governing_law renewal_terms termination_clauses key_obligations"
-).split()
-_CHUNK = 16  # documents that a worker takes at once
-
-
-@dataclass(frozen=True)
-class _Plan:
-    "What rescoring depends on besides the documents; travels to worker processes."
-
-    types: dict[str, str]
-    settings: Settings
-    disaggregate: bool
-
-
-def _rescored(plan, prediction, expected, presence):
-    "One document, without its text and by words alone."
-    predicted = clause_by_clause(prediction.predicted) if plan.disaggregate else prediction.predicted
-    result = score_extraction("contract", plan.types, predicted, expected, None, embedding=False)
-    options = {"presence": presence, "details": prediction.details, "embedding": False}
-    row = row_of(result, prediction.predicted, expected, plan.types, **options)
-    rules = {f: (result.verdicts[f].rule if result.verdicts.get(f) else "list") for f in result.field_scores}
-    return RescoredRow(prediction.doc_id, row, rules, expected)
-
-
-def _rescored_chunk(plan, documents):
-    "Some documents, under the plan's settings."
-    with settings(plan.settings):
-        return [_rescored(plan, *document) for document in documents]
-
-
-def _why_not(prediction, truth, seen):
-    "Why a row is not scored, or an empty text."
-    if prediction.key in seen:
-        return "came before"
-    if prediction.failed or prediction.predicted is None:
-        return "failed" if prediction.failed else "no prediction"
-    return "" if truth.get(prediction.key, ({},))[0] else "nothing expected"
-
-
-def _scorable(predictions, truth, skipped):
-    "Predictions with what was expected; why another is not scored goes into `skipped`."
-    seen = set()
-    for prediction in predictions:
-        if why := _why_not(prediction, truth, seen):
-            skipped.append(f"{prediction.doc_id}: {why}")
-        else:
-            yield prediction, *truth[prediction.key]
-        seen.add(prediction.key)
 
 # %% ../nbs/75_rescore.ipynb #ebc7b877
 def rescore(
@@ -165,20 +107,20 @@ def rescore(
     run: str | None = None,  # The run, where the manifest holds several
     disaggregate: bool = False,  # Cut clause lists into clauses first
     jobs: int | Workers = 1,  # Processes, or `Workers`; no result depends on it
+    keep_rows: bool = True,  # Keep the rows beside the means?
 ) -> Rescored:  # Rows, rules, means, and what was skipped
     """Score the stored predictions of a manifest with the present scorer.
 
-    Embeddings are off for this call alone, whatever the settings say. Raises `BadInput` for a file that cannot be read
-    whole. Source: Scoring & Metrics Reference, section 8."""
-    types = dict(field_types) if field_types is not None else checked_field_types()
-    truth, skipped, workers = manifest_labels(manifest, labels, fields=types), [], Workers.of(jobs)
-    with settings(field_scoring__embedding_enabled=False) as chosen:
-        plan, scorer = _Plan(types, chosen, disaggregate), scorer_record()
-    documents = _scorable(read_predictions(manifest, run=run, fields=types), truth, skipped)
-    chunks = in_order(partial(_rescored_chunk, plan), in_chunks(documents, _CHUNK), workers)
-    rows = list(chain.from_iterable(chunks))
+    Embeddings are off for this call alone, whatever the settings say. Memory is bounded by the chunk, whether rows are
+    kept or not. Raises `BadInput` for a file that cannot be read whole. Source: Scoring & Metrics Reference, section 8."""
+    rows, skipped, totals = KeptRows(), KeptRows(), ScoreCounts()
+    options = {"labels": labels, "run": run, "disaggregate": disaggregate, "jobs": jobs}
+    for row in rescore_rows(manifest, field_types, skipped=skipped.append, **options):
+        totals.add(row.scores)
+        if keep_rows:
+            rows.append(row)
     name = str(manifest) if isinstance(manifest, (str, Path)) else run or "rows"
-    return Rescored(tuple(rows), tuple(skipped), name, scorer)
+    return Rescored(rows, skipped, name, scorer_record(), totals)
 
 
 def rescore_manifest(
@@ -189,7 +131,7 @@ def rescore_manifest(
     run: str | None = None,  # The run, where the manifest holds several
 ) -> dict:  # {rows, skipped, overall, fields}, means to four decimals
     "The record of one rescored manifest. Raises as `rescore`. Source: Scoring & Metrics Reference, section 8."
-    return rescore(path, field_types, labels=labels, run=run).as_dict()
+    return rescore(path, field_types, labels=labels, run=run, keep_rows=False).as_dict()
 
 # %% ../nbs/75_rescore.ipynb #917ac07d
 def summarize(
@@ -198,7 +140,7 @@ def summarize(
     """Means of composite rows: the headline numbers, each field, and each list's audit.
 
     Failed rows are left out, so that this mean is that of completed rows. Source: Scoring & Metrics Reference, section 8."""
-    values: dict[str, list] = {name: [] for name in METRICS}
+    totals = ScoreCounts()
     for row in rows:
         if row.get("failed") or row.get("status") in ("error", "failed", "missing"):
             continue
@@ -211,10 +153,14 @@ def summarize(
         for field, audit in audits.items():
             told[f"{field}_verified_precision"] = audit["verified_precision"]
             told[f"{field}_hallucination_rate"] = audit["hallucination_rate"]
-        for name, value in told.items():
-            values.setdefault(name, []).extend(finite([value]))
-    found = {"overall" if k == "overall_score" else k: v for k, v in values.items()}
-    return {name: {"n": len(v), "mean": rounded(mean_or_none(v))} for name, v in found.items()}
+        totals.add(told)
+    return {
+        "overall" if name == "overall_score" else name: {
+            "n": totals.n(name),
+            "mean": rounded(totals.mean(name)),
+        }
+        for name in dict.fromkeys((*METRICS, *totals))
+    }
 
 # %% ../nbs/75_rescore.ipynb #de6fe1ad
 @dataclass(frozen=True, slots=True)
@@ -248,24 +194,28 @@ class Move:
 class Moves:
     "The scores that moved between an old scoring and the present one."
 
-    moved: tuple[Move, ...]  # In the order of the manifest and of its fields
+    moved: Sequence[Move]  # In the order of the manifest and of its fields
     n_compared: int  # Scores that both sides have, or one of them
     n_documents: int  # Documents compared
-    without_scores: tuple[str, ...] = ()  # Documents that the old file has no scores of
+    without_scores: Sequence[str] = ()  # Documents that the old file has no scores of
 
     def by_rule(self) -> list[dict]:
         "One row a field and rule, most moves first: how many rose and fell, and by how much together."
         groups: dict[tuple, list] = {}
         for m in self.moved:
-            if m.field != "overall_score":
-                groups.setdefault((m.field, m.rule), []).append(m.change)
-        rows = []
-        for (field, rule), changes in sorted(groups.items(), key=lambda g: (-len(g[1]), g[0])):
-            known = finite(changes)
-            rose, fell = sum(c > 0 for c in known), sum(c < 0 for c in known)
-            row = {"field": field, "rule": rule, "moved": len(changes), "rose": rose, "fell": fell}
-            rows.append({**row, "sum": rounded(sum(known))})
-        return rows
+            if m.field == "overall_score":
+                continue
+            row = groups.setdefault((m.field, m.rule), [0, 0, 0, Fraction(0)])
+            row[0] += 1
+            for change in finite([m.change]):
+                row[1] += change > 0
+                row[2] += change < 0
+                row[3] += Fraction(change)  # exact: floats added one by one would drift
+        head = ("moved", "rose", "fell", "sum")
+        return [
+            {"field": field, "rule": rule, **dict(zip(head, (*counts, rounded(total)), strict=True))}
+            for (field, rule), (*counts, total) in sorted(groups.items(), key=lambda g: (-g[1][0], g[0]))
+        ]
 
     def frame(self):
         "One line a moved score, as a pandas frame."
@@ -275,11 +225,14 @@ class Moves:
             [m.as_dict() for m in self.moved], columns=list(Move("", "", None, None, "").as_dict())
         )
 
+    def counts(self) -> dict:
+        "How much was compared and moved, in all and by rule."
+        head = {"n_documents": self.n_documents, "n_compared": self.n_compared, "n_moved": len(self.moved)}
+        return {**head, "without_scores": len(self.without_scores), "by_rule": self.by_rule()}
+
     def as_dict(self) -> dict:
         "Counts, and every move."
-        head = {"n_documents": self.n_documents, "n_compared": self.n_compared, "n_moved": len(self.moved)}
-        head["without_scores"] = len(self.without_scores)
-        return {**head, "by_rule": self.by_rule(), "moved": [m.as_dict() for m in self.moved]}
+        return {**self.counts(), "moved": [m.as_dict() for m in self.moved]}
 
     def __repr__(self):
         return f"Moves({len(self.moved)} of {self.n_compared} scores in {self.n_documents} documents)"
@@ -309,9 +262,11 @@ def _stored_rows(old, run) -> Iterator[tuple[str, Mapping]]:
 
 def _stored_scores(old, run):
     "Document key to the scores that an old file keeps; the first row of a document stands for it."
+    found, told = KeptByName(), False
     if isinstance(old, Rescored):
-        return {join_key(r.doc_id): r.scores for r in old.rows}
-    found = {}
+        for r in old.rows:
+            found.setdefault(join_key(r.doc_id), r.scores)
+        return found
     for where, row in _stored_rows(old, run):
         scores = row.get("field_scores")
         if scores is not None and not isinstance(scores, Mapping):
@@ -320,7 +275,8 @@ def _stored_scores(old, run):
         if kept and "overall_score" in row and finite([row["overall_score"]]):
             kept["overall_score"] = row["overall_score"]
         found.setdefault(join_key(row_id(row, where)), kept)
-    if not any(found.values()):
+        told = told or bool(kept)
+    if not told:
         raise BadInput(
             old if isinstance(old, (str, Path)) else "old",
             "rows with `field_scores`",
@@ -356,13 +312,14 @@ def moved_scores(
 
     Documents are joined by name. Raises `BadInput` for an old file that cannot be read or has no scores at all."""
     stored = _stored_scores(old, run)
-    moved, compared, documents, without = [], 0, 0, []
+    moved, without, compared, documents = KeptRows(), KeptRows(), 0, 0
     for row in now.rows:
         before = stored.get(join_key(row.doc_id))
         if not before:
             without.append(row.doc_id)
             continue
         of, n = _moves_of(row, before)
-        moved += of
+        for move in of:
+            moved.append(move)
         compared, documents = compared + n, documents + 1
-    return Moves(tuple(moved), compared, documents, tuple(without))
+    return Moves(moved, compared, documents, without)

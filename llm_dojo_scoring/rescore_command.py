@@ -5,6 +5,7 @@
 # %% ../nbs/75a_rescore_command.ipynb #ea2eeb8c
 from __future__ import annotations
 
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Annotated
 
@@ -91,15 +92,30 @@ def _table(records):
     return "\n".join(line.rstrip() for line in lines)
 
 
-def _told(moves):
+def _told(moves) -> Iterator[str]:
     "The moves as text: one line a score."
     number = lambda v: "none" if v is None else f"{v:.4f}"  # noqa: E731
-    lines = [f"{m.doc_id}  {m.field}  {number(m.before)} -> {number(m.after)}  {m.rule}" for m in moves.moved]
+    for m in moves.moved:
+        yield f"{m.doc_id}  {m.field}  {number(m.before)} -> {number(m.after)}  {m.rule}"
     share = f"{len(moves.moved)} scores moved; {moves.n_compared} compared in {moves.n_documents} documents"
     gaps = f"; {len(moves.without_scores)} documents have no stored scores" if moves.without_scores else ""
-    return "\n".join([*lines, share + gaps])
+    yield share + gaps
 
-# %% ../nbs/75a_rescore_command.ipynb #f50f1070
+
+def _told_as_json(records, moves) -> Iterator[str]:
+    "Means and moves as one JSON document, of which no more than one move is in memory."
+    told = {"scores": records, "moves": {**moves.counts(), "moved": []}}
+    head, _, end = orjson.dumps(told, option=_DUMP).decode().rpartition("[]")
+    if not moves.moved:
+        yield f"{head}[]{end}"
+        return
+    yield f"{head}["
+    for i, move in enumerate(moves.moved, 1):
+        text = orjson.dumps(move.as_dict(), option=_DUMP).decode().replace("\n", "\n      ")
+        yield f"      {text}{',' if i < len(moves.moved) else ''}"
+    yield f"    ]{end}"
+
+# %% ../nbs/75a_rescore_command.ipynb #4d64b36a
 app = typer.Typer(add_completion=False, rich_markup_mode=None, pretty_exceptions_enable=False)
 
 
@@ -133,6 +149,10 @@ def dojo_rescore(
             help="File for the means, or the URL of one; with --manifest and --auto-50 reports/same_scorer_scores.json."
         ),
     ] = None,
+    rows: Annotated[
+        str | None,
+        typer.Option(help="File for the rows with their scores, one a line, or the URL of one."),
+    ] = None,
     moves: Annotated[
         str | None,
         typer.Option(help="File for the moved scores, one JSON object a line, or the URL of one."),
@@ -159,33 +179,24 @@ def dojo_rescore(
     from llm_dojo_scoring.workers import Workers
 
     asked = [*(manifests or []), *(manifest or []), *(_series() if auto_50 else [])]
-    if not asked:
-        typer.echo("dojo-rescore: give a manifest, or --auto-50", err=True)
-        raise typer.Exit(2)
-    if against is not None and len(dict.fromkeys(asked)) > 1:
-        typer.echo("dojo-rescore: --against takes one manifest: run it once for each", err=True)
-        raise typer.Exit(2)
-    if moves is not None and against is None:
-        typer.echo("dojo-rescore: --moves needs --against: name the scores to compare with", err=True)
-        raise typer.Exit(2)
-    if rows_per_part is not None and moves is None:
-        typer.echo("dojo-rescore: --rows-per-part needs --moves: name the place of the moves", err=True)
-        raise typer.Exit(2)
+    _check_usage(asked, against, rows, moves, rows_per_part)
     usual = _OUT if auto_50 or (manifest and against is None) else None
     try:
-        out, moves = (p and file_at(p) for p in (out or usual, moves))
+        places = [p and file_at(p) for p in (out or usual, rows, moves)]
         options = {"run": run, "disaggregate": disaggregate, "jobs": Workers(jobs, backend, scheduler)}
+        options["keep_rows"] = rows is not None or against is not None
         found = _rescored(_present(asked, must=True), labels, taxonomy, options)
         moved = _against(found, against, run)
     except BadInput as e:
         typer.echo(f"dojo-rescore: {e}", err=True)
         raise typer.Exit(2) from None
     except OSError as e:
-        typer.echo(f"dojo-rescore: {e.filename}: expected a readable file; {e.strerror}", err=True)
+        place = e.filename or "temporary file"
+        typer.echo(f"dojo-rescore: {place}: expected a file that can be used; {e.strerror or e}", err=True)
         raise typer.Exit(2) from None
-    _deliver(found, moved, out, moves, rows_per_part, as_json)
+    _deliver(found, moved, places, rows_per_part, as_json)
 
-# %% ../nbs/75a_rescore_command.ipynb #98ba88e0
+# %% ../nbs/75a_rescore_command.ipynb #3feb22af
 def _rescored(paths, labels, taxonomy, options):
     "Name to `Rescored`, every manifest read whole before anything is written."
     from llm_dojo_scoring.rescore import rescore
@@ -205,25 +216,51 @@ def _against(found, against, run):
     return None if against is None else moved_scores(next(iter(found.values())), against, run=run)
 
 
-def _deliver(found, moved, out, moves, rows_per_part, as_json):
-    "Write the files, print the result, and end with the status."
-    records = {name: r.as_dict() for name, r in found.items()}
+def _check_usage(asked, against, rows, moves, rows_per_part):
+    "Refuse options that say nothing together."
+    several = len(dict.fromkeys(asked)) > 1
+    for wrong, why in (
+        (not asked, "give a manifest, or --auto-50"),
+        (against is not None and several, "--against takes one manifest: run it once for each"),
+        (rows is not None and several, "--rows takes one manifest: run it once for each"),
+        (moves is not None and against is None, "--moves needs --against: name the scores to compare with"),
+        (
+            rows_per_part is not None and rows is None and moves is None,
+            "--rows-per-part needs --rows or --moves: name the place",
+        ),
+    ):
+        if wrong:
+            typer.echo(f"dojo-rescore: {why}", err=True)
+            raise typer.Exit(2)
+
+
+def _written(records, found, moved, places, rows_per_part):
+    "Replace the files that were asked for, one after the other; trouble with one ends in one line."
+    out, rows, moves = places
     try:
-        if out is not None:
-            replace_whole(out, orjson.dumps(records, option=_DUMP) + b"\n")
+        if rows is not None:
+            write_rows(rows, (r.as_dict() for r in next(iter(found.values())).rows), rows_per_part)
         if moves is not None:
             write_rows(moves, (m.as_dict() for m in moved.moved), rows_per_part)
+        if out is not None:
+            replace_whole(out, orjson.dumps(records, option=_DUMP) + b"\n")
     except OSError as e:
-        place, why = e.filename or moves or out, e.strerror or e
+        place, why = e.filename or " or ".join(str(p) for p in places if p), e.strerror or e
         typer.echo(f"dojo-rescore: {place}: expected a place to write to; {why}", err=True)
         raise typer.Exit(2) from None
-    if as_json:
-        told = records if moved is None else {"scores": records, "moves": moved.as_dict()}
-        typer.echo(orjson.dumps(told, option=_DUMP).decode())
+
+
+def _deliver(found, moved, places, rows_per_part, as_json):
+    "Write the files, print the result, and end with the status."
+    records = {name: r.as_dict() for name, r in found.items()}
+    _written(records, found, moved, places, rows_per_part)
+    if moved is None:
+        typer.echo(orjson.dumps(records, option=_DUMP).decode() if as_json else _table(records))
     else:
-        typer.echo(_table(records) if moved is None else _told(moved))
+        for line in _told_as_json(records, moved) if as_json else _told(moved):
+            typer.echo(line)
     for name, r in found.items():
         for reason in r.skipped:
             typer.echo(f"dojo-rescore: skipped in {name}: {reason}", err=True)
-    if not any(r.rows for r in found.values()) or (moved is not None and moved.moved):
+    if not any(r.n_rows for r in found.values()) or (moved is not None and moved.moved):
         raise typer.Exit(1)

@@ -5,15 +5,13 @@
 # %% ../nbs/47b_run_labels.ipynb #68a3aaa3
 from __future__ import annotations
 
-import pickle
-import tempfile
-import threading
 from collections.abc import Collection, Iterator, Mapping
 from pathlib import Path
 from typing import NamedTuple
 
 from .core import is_blank, is_null
 from .cuad import canonical_category, mapped_categories
+from .kept_rows import KeptByName
 from llm_dojo_scoring.master_labels import (
     expected_from_master,
     join_key,
@@ -46,35 +44,13 @@ class Label(NamedTuple):
 # %% ../nbs/47b_run_labels.ipynb #fc51c2ac
 _IN_MEMORY = 5_000  # labels; some 12 MB
 
-
-class _Drawer:
-    "Labels in a temporary file, found again by a number."
-
-    def __init__(self):
-        self._file, self._lock, self._end = tempfile.TemporaryFile(prefix="dojo-labels-"), threading.Lock(), 0
-
-    def put(self, label):
-        data = pickle.dumps(tuple(label), pickle.HIGHEST_PROTOCOL)
-        place = self._end << 32 | len(data)
-        with self._lock:
-            self._file.seek(self._end)
-            self._end += self._file.write(data)
-        return place
-
-    def get(self, place):
-        with self._lock:
-            self._file.seek(place >> 32)
-            data = self._file.read(place & 0xFFFFFFFF)
-        return Label(*pickle.loads(data))
-
 # %% ../nbs/47b_run_labels.ipynb #df04aca8
 class Labels(Mapping):
     "Labels by document key, in their order, with the names that came twice in `duplicates`."
 
     def __init__(self):
         self.duplicates: list[str] = []
-        self._found: dict[str, Label | int] = {}
-        self._drawer: _Drawer | None = None
+        self._found = KeptByName(_IN_MEMORY)
 
     def add(
         self,
@@ -82,7 +58,7 @@ class Labels(Mapping):
     ) -> None:
         "Keep a label; raises `BadInput` when the document has another truth already."
         if label.key not in self._found:
-            self._found[label.key] = label if len(self) < _IN_MEMORY else self._laid_down(label)
+            self._found.setdefault(label.key, label)
             return
         first = self[label.key]
         if (first.expected, first.presence) != (label.expected, label.presence):
@@ -91,13 +67,8 @@ class Labels(Mapping):
             )
         self.duplicates.append(label.doc_id)
 
-    def _laid_down(self, label):
-        self._drawer = self._drawer or _Drawer()
-        return self._drawer.put(label)
-
     def __getitem__(self, key: str) -> Label:
-        found = self._found[key]
-        return self._drawer.get(found) if isinstance(found, int) else found
+        return self._found[key]
 
     def __contains__(self, key: object) -> bool:
         return key in self._found

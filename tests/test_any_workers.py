@@ -52,7 +52,7 @@ def rescored(jobs):
     run, labels = run_of(6)
     found = rescore(run, labels=labels, jobs=jobs)
     rows = [[r.doc_id, r.row, r.rules, r.expected] for r in found.rows]
-    return as_bytes([found.as_dict(), rows, found.skipped])
+    return as_bytes([found.as_dict(), rows, list(found.skipped)])
 
 
 def classified(jobs):
@@ -121,6 +121,7 @@ FAMILIES |= {"bootstrap": resampled, "comparison": compared}
 MODULES = {
     "classify": "label_answers",
     "contracteval": "contracteval_summary",
+    "rescore": "rescored_rows",
     "comparison": "run_comparison",
 }
 

@@ -1,6 +1,8 @@
 """Rescoring: the same scorer for old and new runs, and exactly the scores that moved."""
 
+import gc
 import json
+import pickle
 
 import pytest
 from hypothesis import given
@@ -9,8 +11,9 @@ from typer.testing import CliRunner
 
 from llm_dojo_scoring.config import settings
 from llm_dojo_scoring.extraction.row import extraction_row
-from llm_dojo_scoring.rescore import manifest_version, moved_scores, rescore, rescore_manifest
+from llm_dojo_scoring.rescore import Move, Rescored, manifest_version, moved_scores, rescore, rescore_manifest
 from llm_dojo_scoring.rescore_command import app
+from llm_dojo_scoring.rescored_rows import RescoredRow
 from llm_dojo_scoring.run_files import BadInput
 from llm_dojo_scoring.score_run import checked_field_types
 
@@ -261,3 +264,81 @@ def test_a_summary_counts_completed_rows_only():
     assert told["parties_hallucination_rate"] == {"n": 1, "mean": 0.5}
     assert told["category_presence"] == {"n": 0, "mean": None}
     assert summarize([])["overall"] == {"n": 0, "mean": None}
+
+
+def live(kind):
+    return sum(type(o) is kind for o in gc.get_objects())
+
+
+def most_alive(monkeypatch, work):
+    "The most rows and moves that were in memory at the start of any chunk."
+    import llm_dojo_scoring.rescored_rows as module
+
+    most, chunk = [0, 0], module._rescored_chunk
+
+    def watched(plan, documents):
+        most[:] = map(max, most, (live(RescoredRow), live(Move)))
+        return chunk(plan, documents)
+
+    with monkeypatch.context() as patched:
+        patched.setattr(module, "_rescored_chunk", watched)
+        work()
+    gc.collect()
+    return most
+
+
+def night(path, n):
+    "A manifest whose stored scores are all wrong."
+    rows = (row(i, {"governing_law": "Utah"}, {"governing_law": "Utah"}) for i in range(n))
+    return written(
+        path, [{**r, "field_scores": {"governing_law": 0.25}, "overall_score": 0.25} for r in rows]
+    )
+
+
+def test_rows_in_memory_do_not_grow_with_the_manifest(tmp_path, monkeypatch):
+    small, large = night(tmp_path / "s.jsonl", 1_200), night(tmp_path / "l.jsonl", 2_400)
+    kept = [most_alive(monkeypatch, lambda m=m: rescore(m))[0] for m in (small, large)]
+    assert kept[0] == kept[1] <= 1_000 + 2 * 16
+    passing = [most_alive(monkeypatch, lambda m=m: rescore(m, keep_rows=False))[0] for m in (small, large)]
+    assert passing[0] == passing[1] <= 2 * 16
+
+
+def test_moves_in_memory_do_not_grow_with_the_manifest(tmp_path, monkeypatch):
+    import llm_dojo_scoring.rescore as module
+
+    most, moves_of = [0], module._moves_of
+
+    def watched(now, before):
+        if int(now.doc_id[:-4]) % 50 == 0:
+            most[0] = max(most[0], live(Move))
+        return moves_of(now, before)
+
+    monkeypatch.setattr(module, "_moves_of", watched)
+    path, moves = night(tmp_path / "m.jsonl", 1_200), tmp_path / "moves.jsonl"
+    ran = run(path, "--against", path, "--moves", moves, "--rows", tmp_path / "rows.jsonl", "--json")
+    assert ran.exit_code == 1 and most[0] <= 1_000 + 4
+    told = [json.loads(line) for line in moves.open()]
+    assert len(told) == 2_400 and json.loads(ran.stdout)["moves"]["moved"] == told
+    assert [json.loads(line)["doc_id"] for line in (tmp_path / "rows.jsonl").open()] == [
+        f"{i}.txt" for i in range(1_200)
+    ]
+
+
+def test_what_lies_in_the_file_is_what_was_put_there(tmp_path):
+    found = rescore(night(tmp_path / "m.jsonl", 1_100))
+    assert [r.doc_id for r in found.rows] == [f"{i}.txt" for i in range(1_100)]
+    assert found.rows[1_050].row == found.rows[0].row | {} and found.rows[1_050].rules == found.rows[0].rules
+    assert pickle.loads(pickle.dumps(found)).rows == found.rows
+    assert Rescored(found.rows, found.skipped).as_dict() == found.as_dict()
+
+
+def test_a_full_disk_is_one_line(tmp_path, monkeypatch):
+    import llm_dojo_scoring.kept_rows as module
+
+    def full(*_):
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(module._Drawer, "put", full)
+    ran = run(night(tmp_path / "m.jsonl", 1_100), "--rows", tmp_path / "rows.jsonl")
+    assert ran.exit_code == 2 and "No space left" in ran.stderr and ran.stderr.count("\n") == 1
+    assert ran.stdout == "" and not (tmp_path / "rows.jsonl").exists()
