@@ -61,6 +61,9 @@ _COUNTED = re.compile(
 )
 _MINUS = re.compile(r"(?:^|(?<=[\s(:;,=]))-$|(?<![A-Za-z])(?:minus|negative) $", re.I)
 _FLOURISH = re.compile(r"(?:[.,]-{1,2}|/-)(?![0-9])")  # 5'000.-- and Rs. 500/-
+_POINT_THOUSANDS = frozenset(  # where a point divides thousands
+    "EUR DEM ITL ESP ATS NLG BEF FRF DKK NOK SEK ISK TRY BRL ARS CLP COP UYU IDR VND".split()
+)
 _EURO_THOUSAND = re.compile(r"[1-9][0-9]{0,2}\.[0-9]{3}")
 
 
@@ -155,8 +158,13 @@ def _marked(flat, marks, numbers):
         amount = _with_mark_behind(amount, behind, flat)
         taken = behind if amount.end > ended else taken
         flourish = _FLOURISH.match(flat, amount.end) if amount.codes else None
-        if amount.codes[:1] == ("EUR",) and amount.factor == 1 and _EURO_THOUSAND.fullmatch(number.text):
-            amount = amount._replace(number=amount.number * 1000, why=(*amount.why, "euro thousands"))
+        if (
+            amount.codes
+            and amount.codes[0] in _POINT_THOUSANDS
+            and amount.factor == 1
+            and _EURO_THOUSAND.fullmatch(number.text)
+        ):
+            amount = amount._replace(number=amount.number * 1000, why=(*amount.why, "point before thousands"))
         if flourish:
             amount = amount._replace(end=flourish.end())
         out.append(_signed(amount, flat, out[-1] if out else None) if amount.codes else amount)
@@ -228,7 +236,7 @@ def _neighbours(amounts, flat):
 _HEAD = re.compile(
     r"\s*(?:[A-Za-z][A-Za-z /,.&'-]{0,60}[:=]\s{0,3})?"
     r"(?:(?:approximately|approx\.?|about|around|circa|up to|at least|not to exceed|a total of|~)\s)?"
-    r"(?:(?P<open>\() ?)?(?:(?P<minus>-|minus|negative) ?)?",
+    r"(?:(?P<open>\() ?)?(?:(?:(?P<minus>-|minus|negative)|\+) ?)?",
     re.I,
 )
 _TAIL = re.compile(

@@ -137,7 +137,7 @@ def finite(
         if isinstance(v, (bool, int, float)) or type(v).__module__ == "numpy":
             try:
                 number = float(v)
-            except (TypeError, ValueError):
+            except (TypeError, ValueError, OverflowError):
                 continue
             if math.isfinite(number):
                 kept.append(number)

@@ -45,7 +45,7 @@ _DIGITS = re.compile(r"\s*(\d{1,18})(?:\.0{1,6})?\s*", re.ASCII)
 def _count(value):
     "A count of tokens as an integer of at least 0, or `None`."
     if type(value) is int:
-        return value if value >= 0 else None
+        return value if 0 <= value < 10**18 else None
     if isinstance(value, str):
         found = _DIGITS.fullmatch(value)
         return int(found[1]) if found else None

@@ -33,7 +33,8 @@ _PREFIXED = {
 _LETTERS = {
     "Rs": _RUPEES, "rs": _RUPEES, "RS": _RUPEES, "RMB": ("CNY",), "rmb": ("CNY",), "DM": ("DEM",),
     "NIS": ("ILS",), "Fr": ("CHF", "FRF"), "SFr": ("CHF",), "kr": _CROWNS, "Kr": _CROWNS, "zł": ("PLN",),
-    "Kč": ("CZK",),
+    "Kč": ("CZK",), "TL": ("TRY",), "Dhs": ("AED", "MAD"), "Dh": ("AED", "MAD"), "KSh": ("KES",), "Ksh": ("KES",),
+    "Rp": ("IDR",), "Tk": ("BDT",), "руб": ("RUB",),
 }
 _WORDS = {
     "dollar": _DOLLARS, "euro": ("EUR",), "pound": ("GBP", "EGP", "LBP"), "sterling": ("GBP",),

@@ -21,6 +21,7 @@ __all__ = ['NumberValue', 'find_numbers', 'read_number']
 
 # %% ../nbs/14a_numbers_in_text.ipynb #3587eb00
 _GROUPED = (
+    r"[1-9][0-9]{0,2}(?:,[0-9]{3}){0,4}(?: ?, 000| ,000|, [0-9]{3}(?=\.[0-9]{2}(?![0-9])))(?:,[0-9]{3}){0,4}(?:\.[0-9]{1,2})?|"
     r"[1-9][0-9]{0,2}(?:,[0-9]{3}){1,9}(?:\.[0-9]{1,30})?|[1-9][0-9]?(?:,[0-9]{2}){1,5},[0-9]{3}(?:\.[0-9]{1,2})?"
     r"|[1-9][0-9]{0,2}(?:\.[0-9]{3}){2,9}(?:,[0-9]{1,2})?|[1-9][0-9]{0,2}\.[0-9]{3},[0-9]{1,2}"
     r"|[1-9][0-9]{0,2}(?: [0-9]{3}){1,9}(?:[.,][0-9]{1,2})?"
@@ -45,6 +46,7 @@ _DIGITS = (
     rf"|(?P<digits>(?:(?P<whole>[0-9]{{1,6}})(?: |-| and )?)?(?P<part>{_FRACTION}){_ENDS}|(?:{_GROUPED}|{_PLAIN}){_ENDS})"
     r"|(?P<other>[0-9](?:[0-9.,/']*[0-9])?)"  # dates, sections, broken groups: passed over whole
 )
+_DECIMAL_COMMA = re.compile(r",[0-9]{1,2}$")
 _LAKHS = re.compile(r"[0-9]{1,2}(?:,[0-9]{2})+,[0-9]{3}(?:\.[0-9]+)?")
 _ENGLISH = re.compile(rf"{_LAKHS.pattern}|[0-9]+(?:,[0-9]{{3}})+(?:\.[0-9]+)?|[0-9]*\.[0-9]+|[0-9]+")
 
@@ -57,6 +59,8 @@ def _fraction(text):
 
 def _marked_digits(text):
     "The value of digits with marks that the grammar accepted."
+    if "," in text and " " in text and not _DECIMAL_COMMA.search(text):  # a scanner's blank beside a comma
+        text = text.replace(" ", "")
     if not text.startswith("0,") and _ENGLISH.fullmatch(text):
         return Fraction(text.replace(",", ""))
     at = max(text.rfind(","), text.rfind("."))
@@ -153,6 +157,7 @@ _SCALED = re.compile(
 )
 _PART_OF = re.compile(r" (?:of )?(?:an?|one)(?= (?:hundred|thousand|million|billion|trillion))", re.I)
 _OPENS, _ADDED = re.compile(r"[ \n]{0,2}\([ ]?"), re.compile(r"[ \n]{1,2}(?:and )?")
+_COMMA = re.compile(r",[ \n]{1,2}(?:and )?")
 _CLOSES = re.compile(r"[ ]?\)")
 _TWO_OR_THREE = {"two": 2, "three": 3}
 
@@ -224,9 +229,15 @@ def _scaled(read, flat):
     )
 
 
+def _continued(left, right, flat):
+    "Does a comma divide the words of one number, as in `two million, five hundred thousand`?"
+    scale = _SCALE.get(re.split(r"[\s-]", flat[left.start : left.end])[-1].lower(), 0)
+    return scale >= 1000 and scale > right.number and _COMMA.fullmatch(flat, left.end, right.start)
+
+
 def _together(left, right, flat):
     "One number of two neighbours, where the second repeats the first in brackets or adds to it."
-    if flat[left.end : left.end + 1] not in (" ", "\n", "("):
+    if flat[left.end : left.end + 1] not in (" ", "\n", "(", ","):
         return None
     closed = _CLOSES.match(flat, right.end)
     if _OPENS.fullmatch(flat, left.end, right.start) and closed and left.words != right.words:
@@ -234,7 +245,8 @@ def _together(left, right, flat):
         why = "words and figures" if figures.number == spelled_out.number else "figures over words"
         return _scaled(figures._replace(start=left.start, end=closed.end(), why=(why,)), flat)
     added = left.scale > right.number >= 1000 and _ADDED.fullmatch(flat, left.end, right.start)
-    if added and (right.words or right.scale > 1):
+    added = added and (right.words or right.scale > 1)
+    if added or (left.words and right.words and _continued(left, right, flat)):
         why = (*left.why, "added")
         return left._replace(number=left.number + right.number, end=right.end, why=why)
     return None

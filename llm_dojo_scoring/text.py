@@ -45,7 +45,10 @@ def as_text(
             getattr(getattr(value, "dtype", None), "kind", "") == "M"
         )  # they would be counted in nanoseconds
         return as_text((value.astype(str) if dates else value).tolist())
-    return str(value)
+    try:
+        return str(value)
+    except ValueError:  # a whole number of more digits than Python writes out
+        return str(Decimal(value)) if isinstance(value, int) else ""
 
 # %% ../nbs/10_text.ipynb #7dc8eab4
 _SIGNS = dict.fromkeys(map(ord, "™℠©®"), " ")

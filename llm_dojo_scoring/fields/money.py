@@ -134,7 +134,7 @@ def decide_money(
     p, e = (read_amounts(_unpacked(v)) for v in (predicted, expected))
     if p or e:
         return _compared(p, e)
-    numbers = [sorted(n.number for n in find_numbers(str(v))) for v in (predicted, expected)]
+    numbers = [sorted(n.number for n in find_numbers(as_text(v))) for v in (predicted, expected)]
     if numbers[0] != numbers[1]:
         return Verdict(0.0, "different numbers", predicted, expected)
     return Verdict(score_name_field(predicted, expected, False), "prose", predicted, expected)
