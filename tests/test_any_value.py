@@ -8,9 +8,10 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from llm_dojo_scoring.config import settings
 from llm_dojo_scoring.fields.date_rules import decide_date, is_null_expectation
 from llm_dojo_scoring.fields.dates import parse_date
-from llm_dojo_scoring.fields.dispatch import FIELD_SCORERS, score_field
+from llm_dojo_scoring.fields.dispatch import FIELD_SCORERS, decide_field, score_field
 from llm_dojo_scoring.fields.durations import parse_duration_days
 from llm_dojo_scoring.fields.money import parse_money
 from llm_dojo_scoring.labels import is_failed, normalize_label
@@ -84,3 +85,18 @@ def test_a_list_of_labels_that_hold_nothing_never_raises(field_type, nothing):
 
     assert 0.0 <= FIELD_SCORERS[field_type](None, nothing) <= 1.0
     assert 0.0 <= FIELD_SCORERS[field_type]("$5", nothing) <= 1.0
+
+
+def test_the_only_value_of_a_list_or_table_is_the_answer_and_of_two_none_is():
+    for field_type, one in (("id", "AB-12"), ("money", "$5"), ("free_text", "pay the fee")):
+        assert score_field(field_type, {"answer": one}, one) == score_field(field_type, [one], one) == 1.0
+        assert score_field(field_type, {"answer": one, "or": "$6"}, one) < 1.0
+        assert score_field(field_type, [one, "$6"], one) < 1.0
+
+
+def test_a_cap_on_turned_clauses_leaves_every_other_verdict_as_it_is():
+    pairs = [("pay the fee within ten days", "pay the fee"), ("pay", "pay the fee"), ("", "pay"), ("go", "")]
+    for field_type in ("containment", "free_text", "name"):
+        plain = [decide_field(field_type, *pair) for pair in pairs]
+        with settings(field_scoring__critical_cap=0.1):
+            assert [decide_field(field_type, *pair) for pair in pairs] == plain
