@@ -69,10 +69,6 @@ EQUIVALENT = {
     ("50_bootstrap", "size = 1 << (2 * n + 2).bit_length()"): "any longer transform gives the same masses",
     ("50_bootstrap", "return abs((bound * 1e4) % 1 - 0.5) < 1e-6 * max(1.1, abs(bound))"): "a wider margin",
     (
-        "49c_intervals",
-        'method = ("t" if len(numerators) < _FEW else \'bootstrapx\') if method == "auto" else method',
-    ): ("whatever is not t, fast or bca is the bootstrap"),
-    (
         "50_bootstrap",
         "p, how = permutation_p(b, a) if min(len(a), len(b)) < _FEW else (None, None)",
     ): "a two-sided test has no sides",
@@ -87,7 +83,7 @@ EQUIVALENT = {
     ): "where one of the two is 0, so is their product",
     (
         "33_fields.dispatch",
-        "if False:",
+        "if cap is None: -> if False:",
     ): "without a cap no score changes; the guard only saves the look",
 }
 
