@@ -70,10 +70,6 @@ def audit_list_field(
     return _record(len(matched), true, len(match.items), document is not None)
 
 # %% ../../nbs/36_factuality.audit.ipynb #6eb5fe8a
-def _says_nothing(field_type, value):
-    return is_blank(value) or (field_type in ("date", "money", "id") and says_nothing(value))
-
-# %% ../../nbs/36_factuality.audit.ipynb #a9bd1224
 def audit_scalar_field(
     field_type: str,  # Type of the value, such as "date"; an unknown one is read as "name"
     pred: object,  # What the model returned
@@ -93,7 +89,7 @@ def audit_scalar_field(
     if not isinstance(field_type, str) or is_entity_list(field_type):
         refuse("field_type", "the type of a single value", field_type)
     document = _source(doc_text)
-    if _says_nothing(field_type, pred):
+    if says_nothing(pred):
         return _record(0, 0, 0, document is not None)
     matched = 0
     if not is_blank(exp):

@@ -82,6 +82,10 @@ _YY = (
     r"(?P<yy>\d\d)(?![\d_\[%a-z]|[.,:/-]\d|\s?,?\s?(?:(?:and|or|to|through)\s)?\d)"
     rf"(?=\s{{0,5}}(?:\Z|[()\]\"';:.,<>|-]|(?:{_AFTER_YY})\b))"
 )
+_PARTED_YY = (  # “2 0 0 4”: the blanks of a scanner, where no other word follows
+    r"(?P<p>[12]\s[09]\s\d\s\d|(?:19|20)\s\d\d|[12]\s[09]\d\d)(?![\d_\[%a-z]|[.,:/-]\d)"
+    rf"(?=\s{{0,5}}(?:\Z|[()\]\"';:.,<>|-]|(?:{_AFTER_YY})\b))"
+)
 _WEEKDAY = r"(?:mon|tues?|wed(?:nes)?|thu(?:rs)?|fri|sat(?:ur)?|sun)(?:day)?"
 _INTO_YEAR = (
     rf"[\s,.;:()\[\]\-/*|_●•·∙⋅■□]{{0,90}}(?:{_WEEKDAY}[\s,.)]{{1,9}})?(?:day\s{{1,9}}of\s{{1,9}})?"
@@ -92,7 +96,7 @@ _INTO_YEAR = (
 # %% ../../nbs/22a_fields.date_grammar.ipynb #db3f7b9a
 _ONLY_LETTER = r"(?P<i1>[li])(?=[\s,.])"  # “January l, 2024”
 _MONTH_FIRST = re.compile(
-    rf"[\s,.\-/(\[\]]{{0,60}}(?:the\s{{1,9}})?(?:{_day(1)}|{_ONLY_LETTER}){_INTO_YEAR}(?:{_YEAR}|{_YY})"
+    rf"[\s,.\-/(\[\]]{{0,60}}(?:the\s{{1,9}})?(?:{_day(1)}|{_ONLY_LETTER}){_INTO_YEAR}(?:{_YEAR}|{_YY}|{_PARTED_YY})"
 )
 _MONTH_YEAR = re.compile(_INTO_YEAR + _YEAR)
 _MONTH_YY = re.compile(_INTO_YEAR + _YY)
@@ -175,6 +179,9 @@ def _year_of(groups, why):
     if groups["o"]:
         why.append("scanner's error mended")
         return int(groups["o"].translate(_LETTERS))
+    if parted := groups.get("p"):
+        why.append("scanner's error mended")
+        return int(re.sub(r"\s", "", parted))
     if groups["yw"]:
         why.append("year in words")
         return _year_in_words(groups["yw"])
@@ -261,7 +268,8 @@ _COUNTED = re.compile(
     r"|barrels|gallons|minutes|points|people|persons|words|pages|stores|customers|members|subscribers)(?![a-z])"
 )
 _BEFORE_COUNT = re.compile(
-    r"(?:[$€£¥#§]\s?|(?:section|article|clause|no\.|number|suite|room|box|usd)\s{1,2})\Z"
+    r"(?:[$€£¥#§]\s?|(?:section|article|clause|no\.|number|suite|room|box|usd|version|release|ver\.|rev\.|rule|item"
+    r"|paragraph|chapter|unit|floor)\s{1,2})\Z"
 )
 
 # %% ../../nbs/22a_fields.date_grammar.ipynb #65b189d7
