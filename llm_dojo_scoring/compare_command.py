@@ -5,7 +5,6 @@
 # %% ../nbs/52f_compare_command.ipynb #3b1edcc2
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Annotated
 
 import orjson
@@ -142,7 +141,9 @@ def dojo_compare(
     level: Annotated[float, typer.Option(min=0.5, max=0.9999, help="Level of the intervals.")] = 0.95,
     seed: Annotated[int, typer.Option(help="Seed of the resamples.")] = 42,
     top: Annotated[int, typer.Option(min=0, help="Documents to list in each direction.")] = 5,
-    markdown: Annotated[Path | None, typer.Option(help="Also write the comparison to this file.")] = None,
+    markdown: Annotated[
+        str | None, typer.Option(help="Also write the comparison to this file, or to a URL.")
+    ] = None,
     jobs: JobsOption = 1,
     backend: BackendOption = "processes",
     scheduler: SchedulerOption = None,

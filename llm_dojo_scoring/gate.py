@@ -24,6 +24,7 @@ from .run_comparison import compare_runs
 from .run_files import some
 from .shown_results import figures_html
 from .surfaces import NotComparable
+from .workers import Workers
 
 # %% auto #0
 __all__ = ['DEFAULT_MARGIN', 'GateCheck', 'GateResult', 'gate']
@@ -317,6 +318,7 @@ def gate(
     alpha: float = DEFAULT_ALPHA,  # Error rate: half of it is the chance to stop a candidate that lost nothing
     n_boot: int = DEFAULT_N_BOOT,  # Number of resamples
     seed: int | str = DEFAULT_SEED,  # Seed of the resamples
+    jobs: int | Workers = 1,  # Processes, or `Workers`; no result depends on it
 ) -> GateResult:  # One check per score, and the verdict
     """Decide whether a candidate may replace a baseline.
 
@@ -331,9 +333,8 @@ def gate(
     wanted = _gated(list(found.changes), a, list(scores or ()), margins)
     if not shared and (said := list(_unscored(a, b, wanted))):
         raise NotComparable(said)
-    found = compare_runs(
-        a, b, scores=wanted, shared=shared, alpha=alpha, n_boot=n_boot, seed=seed, noise_floor=0.0
-    )
+    options = {"alpha": alpha, "n_boot": n_boot, "seed": seed, "noise_floor": 0.0, "jobs": jobs}
+    found = compare_runs(a, b, scores=wanted, shared=shared, **options)
     worse = holm([_one_sided(c) for c in found.changes.values()])
     checks = (
         _check(c, margins.get(c.score, margin), p, alpha)

@@ -5,7 +5,6 @@
 # %% ../nbs/52e_gate_command.ipynb #deb16774
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Annotated
 
 import orjson
@@ -14,6 +13,7 @@ from typer.core import TyperCommand
 
 from .command_line import version_of
 from .output_files import replace_whole
+from .worker_options import BackendOption, JobsOption, SchedulerOption
 
 # %% auto #0
 __all__ = ['app', 'dojo_gate']
@@ -102,8 +102,11 @@ def dojo_gate(
         ),
     ] = False,
     seed: Annotated[int, typer.Option(help="Seed of the resamples.")] = 42,
-    markdown: Annotated[Path | None, typer.Option(help="Write the summary to this file.")] = None,
-    junit: Annotated[Path | None, typer.Option(help="Write the JUnit file to this file.")] = None,
+    markdown: Annotated[str | None, typer.Option(help="Write the summary to this file, or to a URL.")] = None,
+    junit: Annotated[str | None, typer.Option(help="Write the JUnit file to this file, or to a URL.")] = None,
+    jobs: JobsOption = 1,
+    backend: BackendOption = "processes",
+    scheduler: SchedulerOption = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print the record as JSON.")] = False,
     version: Annotated[
         bool,
@@ -115,6 +118,7 @@ def dojo_gate(
     Status: 0 passed, 1 regressed, 2 inconclusive, 3 refused (other surface, scorer version or settings), 4 usage or data error."""
     from llm_dojo_scoring.gate import DEFAULT_MARGIN, gate
     from llm_dojo_scoring.surfaces import NotComparable
+    from llm_dojo_scoring.workers import Workers
 
     try:
         every, named = _margins(margin or ())
@@ -122,6 +126,7 @@ def dojo_gate(
             "margins": named,
             "margin": DEFAULT_MARGIN if every is None else every,
             "scores": score or None,
+            "jobs": Workers(jobs, backend, scheduler),
         }
         result = gate(baseline, candidate, alpha=1 - level, shared=shared, seed=seed, **asked)
         _write(markdown, junit, (result.markdown(), result.junit()))

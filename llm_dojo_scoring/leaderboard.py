@@ -8,6 +8,7 @@ from __future__ import annotations
 import html
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from itertools import combinations
 
 import numpy as np
@@ -20,6 +21,7 @@ from .plain_tables import markdown_table, text_table
 from .resampling import DEFAULT_ALPHA, DEFAULT_N_BOOT, DEFAULT_SEED
 from .shown_results import figures_html
 from .surfaces import NotComparable
+from .workers import Workers, in_order
 
 # %% auto #0
 __all__ = ['indistinguishable_groups', 'Entry', 'Leaderboard', 'leaderboard']
@@ -187,6 +189,13 @@ def _table(runs, score, shared):
     return documents, np.array([[c[d] for d in documents] for c in columns])
 
 
+def _intervals(options, columns):
+    "Interval of a run's mean, and of how far it is from the best."
+    best, column = columns
+    bounds = None if column.min() < 0 or column.max() > 1 else (0.0, 1.0)
+    return interval_for(column, bounds=bounds, **options), paired_interval(best, column, **options)
+
+
 def _unique(runs):
     "Names, with a number where two runs share one."
     seen: dict[str, int] = {}
@@ -203,6 +212,7 @@ def leaderboard(
     alpha: float = DEFAULT_ALPHA,  # Chance to call any two equal runs different
     n_boot: int = DEFAULT_N_BOOT,  # Number of resamples
     seed: int | str = DEFAULT_SEED,  # Seed of the resamples
+    jobs: int | Workers = 1,  # Processes, or `Workers`; no result depends on it
 ) -> Leaderboard:  # Best first, with groups and the sentence
     """Rank runs over the documents that all of them scored, and say which places are real.
 
@@ -224,12 +234,13 @@ def leaderboard(
     against = {p: (x, q) for p, x, q in zip(pairs, plain, adjusted, strict=True)}
     kept = set(documents)
     options, ranks, entries = {"alpha": alpha, "n_boot": n_boot, "seed": seed}, [], []
-    for k, column in enumerate(matrix):
+    tasks = ((matrix[0], column) for column in matrix)
+    drawn = in_order(partial(_intervals, options), tasks, Workers.of(jobs))
+    for k, (column, (interval, behind)) in enumerate(zip(matrix, drawn, strict=True)):
         mean = float(column.mean())
         ranks.append(ranks[-1] if k and abs(mean - entries[-1].mean) < 1e-12 else k + 1)
         p, q = against.get((0, k), (None, None))
         letters = "".join(_letters(g) for g, group in enumerate(groups) if k in group)
-        bounds = None if column.min() < 0 or column.max() > 1 else (0.0, 1.0)
         down = sum(
             bool(f) for d, f in zip(read[order[k]].documents, read[order[k]].failed, strict=True) if d in kept
         )
@@ -238,8 +249,8 @@ def leaderboard(
                 ranks[-1],
                 names[k],
                 mean,
-                interval_for(column, bounds=bounds, **options),
-                paired_interval(matrix[0], column, **options),
+                interval,
+                behind,
                 p,
                 q,
                 letters,

@@ -5,7 +5,6 @@
 # %% ../nbs/52g_leaderboard_command.ipynb #79dcdb31
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Annotated
 
 import orjson
@@ -13,6 +12,7 @@ import typer
 
 from .command_line import version_of
 from .output_files import replace_whole
+from .worker_options import BackendOption, JobsOption, SchedulerOption
 
 # %% auto #0
 __all__ = ['app', 'dojo_leaderboard']
@@ -42,7 +42,12 @@ def dojo_leaderboard(
         float, typer.Option(min=0.0001, max=0.5, help="Chance to call any two equal runs different.")
     ] = 0.05,
     seed: Annotated[int, typer.Option(help="Seed of the resamples.")] = 42,
-    markdown: Annotated[Path | None, typer.Option(help="Also write the board to this file.")] = None,
+    markdown: Annotated[
+        str | None, typer.Option(help="Also write the board to this file, or to a URL.")
+    ] = None,
+    jobs: JobsOption = 1,
+    backend: BackendOption = "processes",
+    scheduler: SchedulerOption = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print the record as JSON.")] = False,
     version: Annotated[
         bool,
@@ -55,11 +60,11 @@ def dojo_leaderboard(
 
     Status: 0 ranked, 2 bad usage or input, or runs that may not be compared."""
     from llm_dojo_scoring.leaderboard import leaderboard
+    from llm_dojo_scoring.workers import Workers
 
     try:
-        board = leaderboard(
-            [r for source in runs for r in _runs(source)], score, shared=shared, alpha=alpha, seed=seed
-        )
+        options = {"alpha": alpha, "seed": seed, "jobs": Workers(jobs, backend, scheduler)}
+        board = leaderboard([r for source in runs for r in _runs(source)], score, shared=shared, **options)
         if markdown is not None:
             replace_whole(markdown, board.markdown())
     except (ValueError, OSError) as e:

@@ -16,6 +16,8 @@ from typing import Annotated, Literal
 import orjson
 import typer
 
+from .worker_options import BackendOption, JobsOption, SchedulerOption
+
 # %% auto #0
 __all__ = ['app', 'dojo_montecarlo', 'collect', 'ensemble', 'escalation', 'ablation', 'gepa', 'failures', 'exemplars', 'verify']
 
@@ -61,6 +63,12 @@ def _numbers(text):
         return [int(part) for part in text.split(",") if part.strip()]
     except ValueError:
         raise ValueError(f"expected whole numbers separated by commas, got {text!r}") from None
+
+
+def _workers(given):
+    from llm_dojo_scoring.workers import Workers
+
+    return Workers(given.jobs, given.backend, given.scheduler)
 
 
 def _documents(corpus, task, votes, disguised):
@@ -117,6 +125,9 @@ _OPTIONS = {
     ),
     "no_figures": _option(bool, False, "Write no pictures.", "--no-figures"),
     "as_json": _option(bool, False, "Print the numbers as JSON.", "--json"),
+    "jobs": (JobsOption, 1),
+    "backend": (BackendOption, "processes"),
+    "scheduler": (SchedulerOption, None),
 }
 
 # %% ../nbs/59d_montecarlo_command.ipynb #87d04677
@@ -228,7 +239,7 @@ def escalation(
     return escalation_scenario(docs, given.task, given.escalated_acc, given.escalated_cost, **strong)
 
 # %% ../nbs/59d_montecarlo_command.ipynb #19f832f1
-@_subcommand("corpus out_dir task min_shared votes disguised as_json")
+@_subcommand("corpus out_dir task min_shared votes disguised jobs backend scheduler as_json")
 def ablation(
     given: SimpleNamespace,  # The options, by their names
 ) -> object:  # A `Scenario`: numbers and files
@@ -236,12 +247,13 @@ def ablation(
     from llm_dojo_scoring.mc.corpus import load_corpus
     from llm_dojo_scoring.mc.scenarios import ablation_scenario
 
-    return ablation_scenario(
-        load_corpus(given.corpus), given.task, given.min_shared, votes=given.votes, disguised=given.disguised
-    )
+    rules = {"votes": given.votes, "disguised": given.disguised, "jobs": _workers(given)}
+    return ablation_scenario(load_corpus(given.corpus), given.task, given.min_shared, **rules)
 
 
-@_subcommand("corpus out_dir task model min_shared n_boot sample seed votes disguised as_json")
+@_subcommand(
+    "corpus out_dir task model min_shared n_boot sample seed votes disguised jobs backend scheduler as_json"
+)
 def gepa(
     given: SimpleNamespace,  # The options, by their names
 ) -> object:  # A `Scenario`: numbers and files
@@ -249,7 +261,7 @@ def gepa(
     from llm_dojo_scoring.mc.corpus import load_corpus
     from llm_dojo_scoring.mc.scenarios import contender_scenario
 
-    rules = {"votes": given.votes, "disguised": given.disguised}
+    rules = {"votes": given.votes, "disguised": given.disguised, "jobs": _workers(given)}
     return contender_scenario(
         load_corpus(given.corpus),
         given.task,
@@ -263,7 +275,8 @@ def gepa(
 
 # %% ../nbs/59d_montecarlo_command.ipynb #15505aa7
 @_subcommand(
-    "corpus out_dir n_sim max_tries fallback fallback_rescue scales seed disguised no_figures as_json",
+    "corpus out_dir n_sim max_tries fallback fallback_rescue scales seed disguised no_figures jobs backend "
+    "scheduler as_json",
     n_sim=_option(int, 50_000, "Documents played beside the closed form; 0 plays none."),
 )
 def failures(
@@ -280,7 +293,7 @@ def failures(
         _numbers(given.scales),
         given.seed,
     )
-    rules = {"disguised": given.disguised, "pictures": not given.no_figures}
+    rules = {"disguised": given.disguised, "pictures": not given.no_figures, "jobs": _workers(given)}
     return failures_scenario(load_corpus(given.corpus), given.n_sim, *pipeline, **rules)
 
 

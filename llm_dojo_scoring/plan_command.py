@@ -5,7 +5,6 @@
 # %% ../nbs/52h_plan_command.ipynb #cd7a7525
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Annotated
 
 import orjson
@@ -115,7 +114,9 @@ def dojo_plan(
     shared: Annotated[
         bool, typer.Option("--shared", help="The documents that both runs have are enough.")
     ] = False,
-    figure: Annotated[Path | None, typer.Option(help="Also draw the curve into this SVG file.")] = None,
+    figure: Annotated[
+        str | None, typer.Option(help="Also draw the curve into this SVG file, or at a URL.")
+    ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print the record as JSON.")] = False,
     version: Annotated[
         bool,

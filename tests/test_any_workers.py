@@ -14,7 +14,12 @@ from llm_dojo_scoring.bootstrap import bootstrap_cis
 from llm_dojo_scoring.class_summary import summarize_labels
 from llm_dojo_scoring.contracteval_summary import summarize_clauses
 from llm_dojo_scoring.document_counts import count_documents
+from llm_dojo_scoring.gate import gate
+from llm_dojo_scoring.leaderboard import leaderboard
+from llm_dojo_scoring.mc.ablation import prompt_ablation
+from llm_dojo_scoring.mc.reliability import failure_sweep
 from llm_dojo_scoring.mc.resamples import paired_delta_bootstraps
+from llm_dojo_scoring.mc.selection import effectiveness
 from llm_dojo_scoring.pooled import pooled_differences
 from llm_dojo_scoring.rescore import rescore
 from llm_dojo_scoring.run_comparison import compare_runs
@@ -115,13 +120,47 @@ def compared(jobs):
     return as_bytes([found.to_dict(), [d.to_dict() for d in pooled.values()]])
 
 
-FAMILIES = {"score_run": scored, "rescore": rescored, "classify": classified, "contracteval": clauses}
+def what_ifs(jobs):
+    "Prompts against each other, the choice among them, and documents lost by tries."
+    random, versions = np.random.default_rng(9), [f"v{i}" for i in range(14)]
+    flags = random.integers(0, 2, (14, 60)).astype(float)
+    outcomes = {
+        ("m", v): {f"{i}.txt": x for i, x in enumerate(row.tolist())}
+        for v, row in zip(versions, flags, strict=True)
+    }
+    probs = {"p_first_attempt_fail": 0.2, "p_retry_fail": 0.1, "p_length_limit": 0.3}
+    choice = effectiveness(outcomes, "m", n_boot=60, repeats=3, jobs=jobs)
+    pairs = prompt_ablation(outcomes, n_boot=200, jobs=jobs)
+    return as_bytes([pairs, choice, failure_sweep(probs, n_sim=2_000, jobs=jobs)])
+
+
+def ranked(jobs):
+    random = np.random.default_rng(10)
+    runs = [
+        [{"doc_id": f"{i}.txt", "overall_score": x} for i, x in enumerate(column)]
+        for column in random.random((9, 70)).tolist()
+    ]
+    board = leaderboard(runs, n_boot=300, jobs=jobs)
+    verdict = gate(runs[0], runs[1], margin=0.1, n_boot=300, jobs=jobs)
+    return as_bytes([board.to_dict(), verdict.to_dict()])
+
+
+FAMILIES = {
+    "what-ifs": what_ifs,
+    "ranking": ranked,
+    "score_run": scored,
+    "rescore": rescored,
+    "classify": classified,
+    "contracteval": clauses,
+}
 FAMILIES |= {"bootstrap": resampled, "comparison": compared}
 # Where the chunks are given out, if not in the module of that name.
 MODULES = {
     "classify": "label_answers",
     "contracteval": "contracteval_summary",
     "rescore": "rescored_rows",
+    "what-ifs": "mc.selection",
+    "ranking": "leaderboard",
     "comparison": "run_comparison",
 }
 

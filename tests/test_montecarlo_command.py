@@ -148,3 +148,16 @@ def test_the_stored_runs_give_the_published_corpus(pack):
     changed = {a["run"] for a, b in zip(corpus, published, strict=True) if a["predicted"] != b["predicted"]}
     assert changed and all(a["expected"] == b["expected"] for a, b in zip(corpus, published, strict=True))
     assert not changed & set(override.values())
+
+
+@pytest.mark.parametrize("name", ["ablation", "gepa", "failures"])
+def test_no_number_depends_on_who_works(name, corpus, tmp_path):
+    def files(*options):
+        out = tmp_path / "-".join(["out", *options])
+        done = invoke(name, "--corpus", corpus, "--out-dir", out, *QUICK.get(name, []), "--json", *options)
+        assert done.exit_code == 0, done.output
+        return done.stdout, {p.name: p.read_bytes() for p in out.iterdir() if p.suffix != ".png"}
+
+    assert files("--jobs", "2") == files()
+    refused = invoke(name, "--corpus", corpus, "--backend", "dask")
+    assert refused.exit_code == 2 and "scheduler: expected an address" in refused.stderr

@@ -9,6 +9,7 @@ from typer.testing import CliRunner
 
 from llm_dojo_scoring.check_command import app as check
 from llm_dojo_scoring.classify_command import app as classify
+from llm_dojo_scoring.compare_command import app as compare
 from llm_dojo_scoring.compared_runs import read_run
 from llm_dojo_scoring.contracteval_command import app as contracteval
 from llm_dojo_scoring.explain_command import app as explain
@@ -255,3 +256,17 @@ def test_moved_scores_in_parts_and_at_a_url(place, data, tmp_path, monkeypatch):
         assert (file_at(place) / "moves.jsonl").exists() == (per_part is None)
     assert len(list((file_at(place) / "moves").iterdir())) == -(-len(right) // 3)
     assert {p.name for p in tmp_path.iterdir()} <= {"old.jsonl", "means.json", "moves.jsonl", "far"}
+
+
+@pytest.mark.parametrize("command", [compare, gate, leaderboard, plan])
+def test_reports_may_lie_at_a_url_and_do_not_depend_on_who_works(command, asked, data, tmp_path):
+    pytest.importorskip("upath", reason="needs the extra remote")
+    runs = [tmp_path / "careful", tmp_path / "hasty"]
+    for run in runs:
+        done(score, *asked[:-1], run.name, "--out", run)
+    option, name = ("--figure", "plan.svg") if command is plan else ("--markdown", "report.md")
+    here = _said(command, *runs, "--shared", option, tmp_path / name)
+    jobs = [] if command is plan else ["--jobs", 2]
+    far = _said(command, *runs, "--shared", option, f"memory:/{tmp_path}/{name}", *jobs)
+    assert here == far and here[0] < 3
+    assert file_at(f"memory:/{tmp_path}/{name}").read_bytes() == (tmp_path / name).read_bytes()

@@ -15,6 +15,7 @@ from ..label_rows import Disguised, failure_kind
 from .corpus import Votes, answer_of, check_votes, task_rows
 from .resamples import Bounds, paired_delta_bootstraps
 from ..resampling import DEFAULT_SEED
+from ..workers import Workers
 
 # %% auto #0
 __all__ = ['Outcomes', 'MIN_SHARED', 'run_outcomes', 'expected_labels', 'pairs_with_shared_docs', 'prompt_ablation',
@@ -144,13 +145,15 @@ def prompt_ablation(
     *,
     pairs: Literal["unordered", "ordered"] = "unordered",  # "ordered": every pair twice
     bounds: Bounds = "rounded",  # "truncated": order statistics of the published tables
+    jobs: int | Workers = 1,  # Processes, or `Workers`; no result depends on it
 ) -> list[dict]:  # Rows by falling size of the mean difference, without samples and deltas
     """Compare all prompts of each model: means, 95 % interval of A − B, chances of a win and of a tie.
 
     `decided` says that the interval leaves out 0. Raises as `pairs_with_shared_docs` does.
     Source: Scoring & Metrics Reference, section 14."""
     found = pairs_with_shared_docs(outcomes, min_shared, pairs=pairs)
-    made = paired_delta_bootstraps([p["deltas"] for p in found], n_boot, seed, bounds=bounds, samples=False)
+    options = {"bounds": bounds, "samples": False, "jobs": jobs}
+    made = paired_delta_bootstraps([p["deltas"] for p in found], n_boot, seed, **options)
     rows = []
     for pair, stats in zip(found, made, strict=True):
         n = pair["n_shared"]

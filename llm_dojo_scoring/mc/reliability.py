@@ -8,10 +8,12 @@ from __future__ import annotations
 import math
 import random
 from collections.abc import Iterable, Mapping, Sequence
+from functools import partial
 from typing import Literal
 
 from ..core import finite, ratio, refuse
 from ..label_rows import Disguised, failure_kind
+from ..workers import Workers, in_order
 
 # %% auto #0
 __all__ = ['fit_pipeline_probs', 'pipeline_chances', 'simulate_rows', 'extrapolate', 'failure_sweep']
@@ -148,6 +150,7 @@ def failure_sweep(
     seed: int = 42,  # The row of T tries is drawn from `random.Random(seed + T)`
     *,
     first_try: Literal["first", "retry"] = "first",  # "retry": as published
+    jobs: int | Workers = 1,  # Processes, or `Workers`; no result depends on it
 ) -> list[dict]:  # One row per number of tries, with and without the fallback
     """Share of documents lost by number of tries, with a fallback and without: exact, and drawn.
 
@@ -155,11 +158,18 @@ def failure_sweep(
     chances = dict(probs)
     if first_try == "retry":
         chances["p_first_attempt_fail"] = probs["p_retry_fail"]
-    rows = []
-    for t in tries:
-        for fallback in (True, False):
-            exact = pipeline_chances(chances, t, fallback, fallback_rescue)
-            rng = random.Random(seed + t)
-            drawn = simulate_rows(n_sim, probs, t, fallback, fallback_rescue, rng, first_try=first_try)
-            rows.append({"max_tries": t, "fallback": fallback, **exact, "simulated": drawn["failure_rate"]})
-    return rows
+    shapes = [(t, fallback) for t in tries for fallback in (True, False)]
+    played = partial(_played, probs, n_sim, fallback_rescue, seed, first_try)
+    return [
+        {"max_tries": t, "fallback": fallback}
+        | pipeline_chances(chances, t, fallback, fallback_rescue)
+        | {"simulated": rate}
+        for (t, fallback), rate in zip(shapes, in_order(played, shapes, Workers.of(jobs)), strict=True)
+    ]
+
+
+def _played(probs, n_sim, fallback_rescue, seed, first_try, shape):
+    "The share lost among documents that are played, from a stream of draws of its own."
+    t, fallback = shape
+    rng = random.Random(seed + t)
+    return simulate_rows(n_sim, probs, t, fallback, fallback_rescue, rng, first_try=first_try)["failure_rate"]

@@ -29,6 +29,7 @@ from .corpus import Votes, load_observations
 from .escalation import Gating
 from .traces import task_label_vocabulary
 from ..output_files import replace_whole
+from ..workers import Workers
 
 # %% auto #0
 __all__ = ['NothingToReport', 'Scenario', 'labels_of', 'documents_of', 'ensemble_scenario', 'escalation_scenario',
@@ -169,12 +170,14 @@ def ablation_scenario(
     *,
     votes: Votes = "keep",  # "drop_invalid": as published
     disguised: Disguised = "failed",  # "as_stored": as published
+    jobs: int | Workers = 1,  # Processes, or `Workers`; no result depends on it
 ) -> Scenario:  # `pairs`, `decided`, `table`
     """Every prompt of a model against every other on shared documents, and the six largest differences by class.
 
     Source: Scoring & Metrics Reference, section 14."""
     outcomes = ablation.run_outcomes(corpus, task, labels_of(task), votes=votes, disguised=disguised)
-    table, truth = ablation.prompt_ablation(outcomes, min_shared), ablation.expected_labels(corpus, task)
+    table = ablation.prompt_ablation(outcomes, min_shared, jobs=jobs)
+    truth = ablation.expected_labels(corpus, task)
     pairs = {
         (p["model"], p["prompt_a"], p["prompt_b"]): p
         for p in ablation.pairs_with_shared_docs(outcomes, min_shared)
@@ -199,6 +202,7 @@ def contender_scenario(
     *,
     votes: Votes = "keep",  # "drop_invalid": as published
     disguised: Disguised = "failed",  # "as_stored": as published
+    jobs: int | Workers = 1,  # Processes, or `Workers`; no result depends on it
 ) -> Scenario:  # `plateau`, `contender`, `n_beats`, `wins`, `sweep`
     """The version to carry on with, or a plateau, and how few documents would say the same.
 
@@ -212,11 +216,12 @@ def contender_scenario(
     def choice(files=None):
         own = outcomes if files is None else selection.restrict_outcomes(outcomes, files)
         return selection.champion_contender(
-            selection.pairwise_matrix(own, model, min_shared, n_boot, seed), own, model
+            selection.pairwise_matrix(own, model, min_shared, n_boot, seed, jobs=jobs), own, model
         )
 
     chosen, pilot = choice(), choice(selection.sample_shared_docs(outcomes, model, 0.5, seed))
-    sweep = selection.effectiveness(outcomes, model, min_shared=min_shared, n_boot=n_boot, seed=seed)
+    knobs = {"min_shared": min_shared, "n_boot": n_boot, "seed": seed, "jobs": jobs}
+    sweep = selection.effectiveness(outcomes, model, **knobs)
     three = selection.committee_accuracy(outcomes, model)
     part = "" if sample is None else f"-sample{100 * sample:g}%"
     report = reports.contender_report(task, model, chosen, pilot, sweep, three)
@@ -235,6 +240,7 @@ def failures_scenario(
     *,
     disguised: Disguised = "failed",  # "as_stored": as published
     pictures: bool = True,  # Draw sweep and scale?
+    jobs: int | Workers = 1,  # Processes, or `Workers`; no result depends on it
 ) -> Scenario:  # `probs`, `lost`, `sweep`, `scales`
     """Documents lost by tries and fallback, exact and drawn, and at scale.
 
@@ -243,7 +249,7 @@ def failures_scenario(
     first = probs["p_first_attempt_fail"]
     if first is None:
         raise NothingToReport("the corpus has no rows")
-    sweep = reliability.failure_sweep(probs, (1, 2, 3, 5), fallback_rescue, n_sim, seed)
+    sweep = reliability.failure_sweep(probs, (1, 2, 3, 5), fallback_rescue, n_sim, seed, jobs=jobs)
     rate = reliability.pipeline_chances(probs, max_tries, fallback, fallback_rescue)["failure_rate"]
     at_scale = {n: reliability.extrapolate(rate, n) for n in scales}
     pipeline = f"{max_tries} {'try' if max_tries == 1 else 'tries'}, fallback {'on' if fallback else 'off'}"

@@ -7,6 +7,8 @@ from __future__ import annotations
 
 import random
 from collections.abc import Collection, Mapping, Sequence
+from functools import partial
+from itertools import chain
 
 import numpy as np
 
@@ -15,6 +17,7 @@ from .ablation import MIN_SHARED, Outcomes, natural, pairs_with_shared_docs
 from .committee import exact_chances
 from .resamples import paired_delta_bootstraps
 from ..resampling import DEFAULT_SEED
+from ..workers import Workers, in_order
 
 # %% auto #0
 __all__ = ['pairwise_matrix', 'champion_contender', 'sample_shared_docs', 'restrict_outcomes', 'committee_accuracy',
@@ -30,6 +33,8 @@ def pairwise_matrix(
     min_shared: int = MIN_SHARED,  # Fewest documents that both versions read
     n_boot: int = 2000,  # Number of resamples
     seed: int = DEFAULT_SEED,  # Seed of the resamples
+    *,
+    jobs: int | Workers = 1,  # Processes, or `Workers`; no result depends on it
 ) -> dict[
     tuple[str, str], dict
 ]:  # (A, B) to `mean`, `ci_lo`, `ci_hi`, `p_win`, `n_shared`, `beats`; both orders
@@ -39,7 +44,7 @@ def pairwise_matrix(
     own = {key: docs for key, docs in outcomes.items() if key[0] == model}
     pairs = pairs_with_shared_docs(own, min_shared)
     deltas = [sign_of for p in pairs for sign_of in (p["deltas"], [-d for d in p["deltas"]])]
-    made = paired_delta_bootstraps(deltas, n_boot, seed, samples=False)
+    made = paired_delta_bootstraps(deltas, n_boot, seed, samples=False, jobs=jobs)
     matrix = {}
     for i, pair in enumerate(pairs):
         a, b = pair["prompt_a"], pair["prompt_b"]
@@ -142,6 +147,8 @@ def effectiveness(
     n_boot: int = 2000,  # Number of resamples
     seed: int = DEFAULT_SEED,  # Seed of samples and resamples
     repeats: int = 10,  # Samples drawn of each fraction
+    *,
+    jobs: int | Workers = 1,  # Processes, or `Workers`; no result depends on it
 ) -> list[
     dict
 ]:  # `fraction`, `n_docs`, `contender` of the first sample, `agrees`, `plateaus`, `decided_pairs`
@@ -149,21 +156,24 @@ def effectiveness(
 
     `agrees` is the share of samples with the same outcome as all shared documents, a plateau included; `plateaus` the
     share that finds nothing to choose; `decided_pairs` the mean number of wins. The whole is drawn once."""
-    full = _choice(outcomes, model, sample_shared_docs(outcomes, model, 1.0, seed), min_shared, n_boot, seed)[
-        0
+    samples = [
+        [
+            sample_shared_docs(outcomes, model, fraction, seed + repeat)
+            for repeat in range(1 if fraction == 1 else repeats)
+        ]
+        for fraction in fractions
     ]
-    rows = []
-    for fraction in fractions:
-        found, n = [], 0
-        for repeat in range(1 if fraction == 1 else repeats):
-            files = sample_shared_docs(outcomes, model, fraction, seed + repeat)
-            found.append(_choice(outcomes, model, files, min_shared, n_boot, seed))
-            n = len(files)
+    tasks = [sample_shared_docs(outcomes, model, 1.0, seed), *chain.from_iterable(samples)]
+    choice = partial(_choice, outcomes, model, min_shared, n_boot, seed)
+    choices = in_order(choice, tasks, Workers.of(jobs))
+    full, rows = next(choices)[0], []
+    for fraction, drawn in zip(fractions, samples, strict=True):
+        found = [next(choices) for _ in drawn]
         names = [name for name, _ in found]
         rows.append(
             {
                 "fraction": fraction,
-                "n_docs": n,
+                "n_docs": len(drawn[-1]),
                 "contender": names[0],
                 "agrees": float(np.mean([name == full for name in names])),
                 "plateaus": float(np.mean([name is None for name in names])),
@@ -173,7 +183,7 @@ def effectiveness(
     return rows
 
 # %% ../../nbs/56a_mc.selection.ipynb #f5e9d50b
-def _choice(outcomes, model, files, min_shared, n_boot, seed):
+def _choice(outcomes, model, min_shared, n_boot, seed, files):
     "Contender and number of decided pairs on some documents."
     cut = restrict_outcomes(outcomes, files)
     chosen = champion_contender(pairwise_matrix(cut, model, min_shared, n_boot, seed), cut, model)
