@@ -201,3 +201,26 @@ def test_a_result_shows_itself_and_a_hostile_field_stays_text():
     result = score_extraction(evil, {evil: "name"}, {evil: evil}, {evil: "LEASE"})
     shown = result._repr_html_()
     assert "<script" not in shown and shown.count("&lt;script&gt;") == 2 and shown.count("<tr>") == 2
+
+
+def test_a_result_shows_each_field_under_its_head_and_the_mean_above():
+    shown = score_extraction("contract", {"value": "money"}, {"value": "$5"}, {"value": "$5"})._repr_html_()
+    heads = "".join(f'<th scope="col">{h}</th>' for h in ("field", "type", "score", "rule", "note"))
+    assert heads in shown and "<caption>contract: 1.0000</caption>" in shown
+    assert "<td>money</td><td>1.0000</td><td>same amount</td>" in shown
+    unscored = score_extraction("contract", {"value": "money"}, {}, {"value": None})
+    assert "<caption>contract: not scored</caption>" in unscored._repr_html_()
+
+
+def test_items_are_looked_for_in_the_contract_by_their_type():
+    dates, label = {"dates": ["2024-03-03", "2024-03-04"]}, {"dates": ["1999-01-01"]}
+    result = score_extraction("contract", {"dates": "entity_list:date"}, dates, label, TEXT)
+    audit = result.entity_list_audit["dates"]
+    assert (audit["n_predicted"], audit["true_items"], audit["hallucinated"]) == (2, 1, 1)
+
+
+def test_strings_alone_are_compared_without_a_word_to_the_log(caplog):
+    score_extraction(
+        "contract", TYPES, {**EXPECTED, "parties": ["Somebody Else"]}, EXPECTED, TEXT, embedding=False
+    )
+    assert not caplog.records

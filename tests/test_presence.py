@@ -247,3 +247,14 @@ def test_real_rows_agree_with_the_stored_presence(pack):
     # The stored rows were scored with an embedding model, which only ever adds: words alone find less.
     assert sum(ours > stored + 1e-3 for ours, stored in pairs) <= 6
     assert sum(ours > 0 for ours, stored in pairs) > 20
+
+
+def test_a_stretch_with_exactly_the_least_share_of_the_clause_covers_it():
+    ten = "alpha beta gamma delta epsilon zeta eta theta iota kappa"
+    wanted = {"Audit Rights": {"expected": True, "answer": ten}}
+    with configured(field_scoring__verification_token_coverage=0.7):
+        for text, how in (
+            ("Alpha beta gamma delta; epsilon zeta eta go nowhere.", "undivided item"),
+            ("Alpha beta gamma delta; epsilon zeta go nowhere.", ""),
+        ):
+            assert find_categories({"key_obligations": [text]}, wanted)[0].how == how
