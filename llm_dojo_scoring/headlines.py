@@ -9,6 +9,7 @@ from collections.abc import Mapping
 from typing import Literal
 
 from .core import finite, refuse
+from .label_rows import failure_kind
 
 # %% auto #0
 __all__ = ['at_path', 'headline_path', 'headline_of', 'headline_rows']
@@ -59,11 +60,15 @@ def headline_rows(
     record: Mapping,  # A stored run with `results`
     failed: Literal["left_out", "miss"] = "left_out",  # Rows that failed: left out, or 0
 ) -> list:  # The headline's score of each row, as stored
-    "The headline of each row of a stored run; none for an unknown task."
+    """The headline of each row of a stored run; none for an unknown task.
+
+    Left out are the rows that the stored intervals left out: a failed call in disguise keeps its stored score there,
+    and is 0 as a miss."""
     _, path = headline_path(record.get("task"))
+    disguised = "failed" if failed == "miss" else "as_stored"
     scores = []
     for row in (record.get("results") or ()) if path else ():
-        if isinstance(row, Mapping) and row.get("status") in ("ok", "completed", None):
+        if isinstance(row, Mapping) and not failure_kind(row, disguised):
             scores.append(at_path(row, path))
         elif failed == "miss":
             scores.append(0.0)

@@ -39,13 +39,22 @@ def failure_kind(
     sorter = _sorter(row)
     if disguised not in ("failed", "as_stored"):
         refuse("disguised", '"failed" or "as_stored"', disguised)
-    status = row.get("status")
-    if isinstance(status, str) and status.strip() and status.strip().casefold() not in _DONE:
+    if _says_failed(row):
         return "status"
     if any(is_failed(source.get(k)) for source in (sorter, row) for k in _ANSWERS):
         return "sentinel"
-    hidden = disguised == "failed" and is_disguised(sorter.get("reasoning"), sorter.get("confidence"))
-    return "disguised" if hidden else ""
+    if disguised == "as_stored":
+        return ""
+    stages = (s for s in (sorter, row.get("predicted")) if isinstance(s, Mapping))
+    return "disguised" if any(is_disguised(s.get("reasoning"), s.get("confidence")) for s in stages) else ""
+
+
+def _says_failed(row):
+    "Does a row call itself failed? Its flag, if it has one, goes before its status."
+    if isinstance(row.get("failed"), bool):
+        return row["failed"]
+    status = row.get("status")
+    return isinstance(status, str) and status.strip() != "" and status.strip().casefold() not in _DONE
 
 
 def _sorter(row):

@@ -10,53 +10,35 @@ from typing import Any
 
 from .bootstrap import DEFAULT_N_BOOT, DEFAULT_SEED
 from .core import finite, is_blank, mean_or_none, refuse, rounded
-from .label_rows import is_disguised
+from .label_rows import failure_kind
 from .label_tasks import hit_interval
+from .row_scores import composite_scores
 from .run_records import chained_record, docclass_record, sorter_record, subtype_record
+from .scored_run import METRICS, OF_AN_ANSWER
 
 # %% auto #0
 __all__ = ['recount']
 
 # %% ../nbs/90t_recount.ipynb #13e6946a
 _OPTIONS = {"seed": DEFAULT_SEED, "n_boot": DEFAULT_N_BOOT}
-_OF_A_MISS = {
-    "overall_score": "overall_extraction_score",
-    "field_presence": "field_presence",
-    "schema_valid": "schema_valid",
-}
-_OF_AN_ANSWER = ("overall_verified_precision", "category_presence")
-
-
-def _row_failed(row):
-    "Did the call of an extraction row fail?"
-    status = row.get("status")
-    if isinstance(status, str) and status.strip().casefold() not in (
-        "",
-        "completed",
-        "ok",
-        "done",
-        "success",
-    ):
-        return True
-    predicted = row.get("predicted")
-    if isinstance(predicted, Mapping):
-        return is_disguised(predicted.get("reasoning"), predicted.get("confidence"))
-    return isinstance(predicted, str) and predicted.lstrip().upper().startswith("ERROR:")
+_MISSED = dict.fromkeys(
+    (m for m in METRICS if m not in OF_AN_ANSWER), 0.0
+)  # even where the row holds nothing
 
 
 def _extraction(rows):
     "Headlines of an extraction run, and the number of documents that were answered."
-    failed = [_row_failed(r) for r in rows]
+    failed = [bool(failure_kind(r)) for r in rows]
+    found = [_MISSED if f else composite_scores(r)[0] for r, f in zip(rows, failed, strict=True)]
     scores: dict[str, Any] = {}
-    for key, name in _OF_A_MISS.items():
-        values = [0.0 if f else r.get(key) for r, f in zip(rows, failed, strict=True)]
-        scores[name] = rounded(mean_or_none(values))
-        if name == "overall_extraction_score":
-            scores["overall_extraction_score_ci"] = hit_interval(finite(values), **_OPTIONS)
-    answered = [r for r, f in zip(rows, failed, strict=True) if not f]
-    for name in _OF_AN_ANSWER:
-        scores[name] = rounded(mean_or_none(r.get(name) for r in answered))
-    return {k: v for k, v in scores.items() if v is not None}, len(answered)
+    for metric in METRICS:
+        values = finite(s.get(metric) for s in found)
+        if metric == "overall_score":
+            scores["overall_extraction_score"] = rounded(mean_or_none(values))
+            scores["overall_extraction_score_ci"] = hit_interval(values, **_OPTIONS)
+        else:
+            scores[metric] = rounded(mean_or_none(values))
+    return {k: v for k, v in scores.items() if v is not None}, failed.count(False)
 
 
 def _labels(record, task):

@@ -13,11 +13,11 @@ from .equivalences import equivalent_doc_subclasses, equivalent_subtypes, normal
 from .label_counts import has_truth
 from .label_rows import LabelRow, failure_kind, read_row
 from .labels import label_key, normalize_label, same_label
-from .scored_run import METRICS
+from .scored_run import METRICS, OF_AN_ANSWER
 from .shown_results import figures_html
 
 # %% auto #0
-__all__ = ['RowScores', 'scores_of_row']
+__all__ = ['RowScores', 'composite_scores', 'scores_of_row']
 
 # %% ../nbs/50i_row_scores.ipynb #b0babef0
 @dataclass(frozen=True)
@@ -35,7 +35,6 @@ class RowScores:
         return figures_html(self)
 
 # %% ../nbs/50i_row_scores.ipynb #14e4eb8c
-_ANSWERED = frozenset({"overall_verified_precision", "category_presence"})  # only an answer has them
 _FLAGS = {
     "exact_match": "exact_match",
     "doc_type_ok": "doc_type_accuracy",
@@ -80,10 +79,18 @@ def _missed(failed, scores):
     "The scores, with 0 for what a failed call could have earned."
     if not failed:
         return scores
-    return {k: None if k in _ANSWERED else 0.0 for k, v in scores.items()}
+    return {k: None if k in OF_AN_ANSWER else 0.0 for k, v in scores.items()}
 
 # %% ../nbs/50i_row_scores.ipynb #f3c90d34
-def _composite(row, failed):
+def composite_scores(
+    row: Mapping,  # The scores of an extraction: `overall_score`, its companions, and `field_scores`
+    failed: bool = False,  # Did the call fail?
+) -> tuple[
+    dict[str, float | None], tuple[str, ...]
+]:  # Score by name, fields included, and the names of the fields
+    """The numbers of one composite row. A failed call is 0 in what an answer could have earned, at least in `overall_score`.
+
+    Text that states a number is that number; what is no finite number is `None`."""
     scores = {m: _number(row.get(m)) for m in METRICS if m in row}
     if failed:
         scores = _missed(True, {"overall_score": 0.0, **scores})
@@ -157,11 +164,10 @@ def scores_of_row(
 
     A failed row keeps the names of its scores, at 0, so far as the row has any. Raises `ValueError` for a row that is no
     object. Source: Scoring & Metrics Reference, sections 2 and 4 to 8."""
-    kind = failure_kind(row)
-    failed = row["failed"] if isinstance(row.get("failed"), bool) else bool(kind)
+    failed = bool(failure_kind(row))
     shape, fields, r = _shape(row), (), LabelRow()
     if shape == "composite":
-        scores, fields = _composite(row, failed)
+        scores, fields = composite_scores(row, failed)
     elif shape == "plain":
         kept = {k: _number(v) for k, v in row.items() if k.casefold() not in _NO_SCORE}
         scores = _missed(failed, {k: v for k, v in kept.items() if v is not None})
@@ -170,7 +176,7 @@ def scores_of_row(
         scores = _missed(failed, _sorter(row, r) if shape == "sorter" else _flat(row, r, same))
         inner = row.get("extractor_scores")
         if isinstance(inner, Mapping):
-            more, _ = _composite(inner, failed)
+            more, _ = composite_scores(inner, failed)
             scores |= {f"extractor.{k}": v for k, v in more.items() if k in METRICS}
     confidence = row.get("confidence") if r.confidence is None else r.confidence
     costs = (_number(row.get(k)) for k in ("cost_usd", "cost"))

@@ -11,7 +11,7 @@ from html import escape
 from .core import mean_or_none, ratio, rounded
 
 # %% auto #0
-__all__ = ['METRICS', 'ScoredRun']
+__all__ = ['METRICS', 'OF_AN_ANSWER', 'ScoredRun']
 
 # %% ../nbs/47c_scored_run.ipynb #aeb05000
 #: Numbers of a composite row that a headline has, in its order.
@@ -22,6 +22,9 @@ METRICS = (
     "overall_verified_precision",
     "category_presence",
 )
+
+#: Those that only an answer has: in a stored row of a failed call they mean nothing.
+OF_AN_ANSWER = frozenset({"overall_verified_precision", "category_presence"})
 
 # %% ../nbs/47c_scored_run.ipynb #799ccd98
 _NAMES = {"overall_score": "overall_extraction_score"}  # the tracker's name where it is not the row's key

@@ -11,6 +11,10 @@ from llm_dojo_scoring import comparison as C
 from llm_dojo_scoring import error_analysis as EA
 from llm_dojo_scoring import io as IO
 from llm_dojo_scoring import monte_carlo as MC
+from llm_dojo_scoring.headlines import headline_rows
+from llm_dojo_scoring.label_rows import failure_kind
+from llm_dojo_scoring.recount import recount
+from llm_dojo_scoring.row_scores import scores_of_row
 
 NAN, INF = math.nan, math.inf
 
@@ -303,3 +307,37 @@ def test_names_and_defaults_are_as_tabled(function, tabled):
         k: inspect.Parameter.empty if d is ... else d for k, d in tabled.items()
     }
     assert all(default is not inspect.Parameter.empty for k, default in found.items() if k not in tabled)
+
+
+STORED_ROWS = [  # a row of an extraction, and whether its call failed
+    ({"overall_score": 0.5}, False),
+    ({"overall_score": 0.5, "status": "completed"}, False),
+    ({"overall_score": 0.5, "status": "Success"}, False),
+    ({"overall_score": 0.5, "status": "scored", "failed": False}, False),
+    ({"overall_score": 0.5, "status": ""}, False),
+    ({"overall_score": 0.5, "predicted": {"reasoning": "error: 403", "confidence": 0.9}}, False),
+    ({"overall_score": 0.5, "predicted": {"reasoning": "error: 403"}}, True),
+    ({"overall_score": 0.5, "status": "completed", "predicted": "ERROR: 429"}, True),
+    ({"overall_score": 0.5, "status": "completed", "failed": True}, True),
+    ({"overall_score": 0.5, "status": "timeout"}, True),
+    ({"status": "error"}, True),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("row, failed", STORED_ROWS)
+def test_every_reader_of_stored_rows_agrees_on_who_failed(row, failed):
+    record = {"task": "contract_entity_extraction", "results": [row], "scores": {}}
+    again = recount(record)
+    assert bool(failure_kind(row)) == scores_of_row(row).failed == failed
+    assert again["recounted"] == {"scored": int(not failed), "total": 1}
+    assert again["scores"]["overall_extraction_score"] == (0.0 if failed else 0.5)
+    assert headline_rows(record, failed="miss") == [0.0 if failed else 0.5]
+    left_out = failed and failure_kind(row) != "disguised"  # as the stored intervals had it
+    assert headline_rows(record) == ([] if left_out else [0.5])
+
+
+def test_a_dojo_score_folder_is_recounted_as_it_was_scored():
+    rows = [{"status": "scored", "failed": False, "overall_score": x} for x in (0.5, 1.0)]
+    rows += [{"status": "failed", "failed": True, "overall_score": 0.0}]
+    again = recount({"task": "contract_entity_extraction"}, rows)
+    assert again["scores"]["overall_extraction_score"] == 0.5 and again["n_error"] == 1
