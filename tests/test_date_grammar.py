@@ -2,7 +2,7 @@
 
 import pytest
 
-from llm_dojo_scoring.fields.date_grammar import read_dates
+from llm_dojo_scoring.fields.date_grammar import candidates, read_dates
 
 
 def read(text):
@@ -261,3 +261,9 @@ SPANS = [
 @pytest.mark.parametrize("text, span", SPANS)
 def test_each_reading_has_its_place(text, span):
     assert [text[r.start : r.end] for r in read_dates(text)] == [span] * (span is not None)
+
+
+@pytest.mark.parametrize("before", ["$", "€", "#", "§"])
+def test_an_amount_at_the_very_start_is_no_year(before):
+    assert not read_dates(before + "2004") and not candidates(before + "2004")
+    assert len(candidates(" 2004")) == len(candidates("-2004")) == 1

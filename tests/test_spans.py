@@ -210,3 +210,11 @@ RUNS = [
 @pytest.mark.parametrize("run", RUNS)
 def test_time_is_linear_in_the_length(run):
     assert_near_linear(lambda item: disaggregate_clause_spans([item]), lambda n: "x" + repeated(run)(n) + "x")
+
+
+@pytest.mark.parametrize("mark", ["; ", ";", " ", "", ";; "])
+@pytest.mark.parametrize("first", "aAxXzZ")
+def test_only_marks_are_taken_off_the_start_of_a_span(mark, first):
+    clause = f"{first}enon shall be kept by the lessee"
+    assert disaggregate_clause_spans([mark + clause]) == [clause]
+    assert disaggregate_clause_spans([f"{WORDS}; {clause}"])[-1] == clause
