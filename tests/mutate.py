@@ -328,7 +328,8 @@ class Copy:
         self.exported = folder / PACKAGE / (self.module.replace(".", "/") + ".py")
         self.clean_page = self.page.read_text(encoding="utf-8")
         self.clean_module = self.exported.read_text(encoding="utf-8")
-        self.took: dict[str, float] = {}  # Seconds of the page and of each test file, without a fault
+        self.took: dict[str, float] = {}  # Seconds of the page and of each test file, when green
+        self.sound: set[str] = set()  # The page and the test files known to be green without a fault
         self.server = self._served()
 
     def _served(self):
@@ -369,27 +370,34 @@ class Copy:
 
     def red(self, tests: list[str], seconds: float) -> str:
         "What turned red first: the page, a test file, or nothing."
-        runs = [("page", str(self.page))] + [("tests", f"tests/{name}") for name in tests]
-        for kind, path in runs:
-            if self.fails(kind, path, seconds):
-                return "page" if kind == "page" else Path(path).name
-        return ""
+        if self.fails("page", seconds):
+            return "page"
+        return next((name for name in self.quickest(tests) if self.fails(name, seconds)), "")
 
-    def fails(self, kind: str, path: str, seconds: float) -> bool:
-        "Does it fail, or not end in time? What it took the first time, without a fault, sets the limit."
+    def fails(self, name: str, seconds: float) -> bool:
+        "Does the page or a test file fail, or not end in time? What it took when green sets the limit."
+        order = ["page", str(self.page)] if name == "page" else ["tests", f"tests/{name}"]
+        limit = min(seconds, _GRACE + _PATIENCE * self.took[name]) if name in self.took else seconds
         begun = time.monotonic()
-        limit = min(seconds, _GRACE + _PATIENCE * self.took[path]) if path in self.took else seconds
-        self.server.stdin.write(json.dumps([kind, path, limit]) + "\n")
+        self.server.stdin.write(json.dumps([*order, limit]) + "\n")
         self.server.stdin.flush()
-        code = int(self.server.stdout.readline())
-        self.took.setdefault(path, time.monotonic() - begun)
-        return code != 0
+        if int(self.server.stdout.readline()):
+            return True
+        self.took.setdefault(name, time.monotonic() - begun)
+        return False
+
+    def check(self, name: str, seconds: float):
+        "Leave with 100 where the page, or a test file that blames a fault, is red without one."
+        if name not in self.sound and self.fails(name, seconds):
+            print(f"{name} of {self.page.name} is red without any fault")
+            raise SystemExit(100)
+        self.sound.add(name)
 
     def quickest(self, tests: list[str]) -> list[str]:
         "Test files in the order to run them: named after the module, then those done soonest."
         words = set(re.split(r"[._]", self.module))
         named = {t: not words & set(Path(t).stem.split("_")[1:]) for t in tests}
-        return sorted(tests, key=lambda t: (named[t], self.took.get(f"tests/{t}", 0.0), t))
+        return sorted(tests, key=lambda t: (named[t], self.took.get(t, 0.0), t))
 
     def close(self):
         self.server.stdin.close()
@@ -405,18 +413,18 @@ def run(page: Path, faults: list[Fault], tests: list[str], jobs: int, seconds: f
         for here in made:
             closed.callback(here.close)
             copies.put(here)
-        if red := made[0].red(tests, seconds):
-            print(f"{page.name} is red without any fault: {red}")
-            raise SystemExit(100)
-        order = made[0].quickest(tests)
-        for here in made[1:]:
-            here.took.update(made[0].took)
+        for here in made:
+            here.check("page", seconds)
 
         def one(fault):
             here = copies.get()
             try:
                 here.plant(fault)
-                return fault, here.red(order, seconds)
+                red = here.red(tests, seconds)
+                here.restore()
+                if red:
+                    here.check(red, seconds)
+                return fault, red
             finally:
                 here.restore()
                 copies.put(here)

@@ -68,7 +68,7 @@ def test_the_tests_of_a_page_are_those_that_import_its_module(mutate):
 def test_tests_named_after_the_page_come_first_then_the_quickest(mutate):
     copy = mutate.Copy.__new__(mutate.Copy)
     copy.module = "lists.matching"
-    copy.took = {"tests/test_lists.py": 9.0, "tests/test_text.py": 2.0, "tests/test_dates.py": 1.0}
+    copy.took = {"test_lists.py": 9.0, "test_text.py": 2.0, "test_dates.py": 1.0}
     order = copy.quickest(["test_dates.py", "test_lists.py", "test_text.py"])
     assert order == ["test_lists.py", "test_dates.py", "test_text.py"]
 
@@ -92,6 +92,9 @@ def test_a_planted_fault_turns_its_page_red(mutate, tmp_path):
     copy.restore()
     assert copy.exported.read_text() == copy.clean_module
     assert copy.red([], 120) == "", "each run imports the package anew"
+    copy.check("page", 120)
+    with pytest.raises(SystemExit):
+        copy.check("test_that_is_not_there.py", 120)
     copy.close()
 
 
