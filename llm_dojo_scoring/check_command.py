@@ -17,7 +17,7 @@ import typer
 
 from .command_line import one_line_for_bad_input, version_of
 from .part_files import stored_rows
-from .run_files import BadInput, file_at, parts_of, read_records
+from .run_files import BadInput, file_at, one_object, parts_of, read_records
 
 # %% auto #0
 __all__ = ['app', 'FileKind', 'check_file', 'dojo_check']
@@ -160,8 +160,10 @@ def _records(path):
     if kind in _RECORDS:
         return _RECORDS[kind](path)
     parts, n = Counter(), 0
-    for _, record in chain(head, records):
+    for where, record in chain(head, records):
         n += 1
+        for i, row in enumerate(record["results"] if isinstance(record.get("results"), list) else ()):
+            one_object(row, f"{where} results[{i}]")
         parts[f"task {record['task']}" if record.get("task") else kind] += 1
     return FileKind(str(path), kind, n, dict(parts), _COMMANDS.get(kind, ""))
 

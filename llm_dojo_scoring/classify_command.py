@@ -6,7 +6,6 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated
 
@@ -16,7 +15,7 @@ import typer
 from .command_line import one_line_for_bad_input, version_of
 from .output_files import replace_whole, run_folders
 from .part_files import write_rows
-from .run_files import file_at
+from .run_files import file_at, one_object
 from .worker_options import BackendOption, JobsOption, RowsPerPartOption, SchedulerOption
 
 # %% auto #0
@@ -27,12 +26,13 @@ _DUMP = orjson.OPT_NON_STR_KEYS | orjson.OPT_SERIALIZE_NUMPY | orjson.OPT_INDENT
 _LABELS = ("sorter", "expected", "expected_subtype", "expected_doc_type", "label", "truth", "gold")
 
 
-def _results(record):
+def _results(record, where):
     "The rows of an experiment record, or the record itself as a row."
     inner = record.get("results")
     if isinstance(inner, list):
         run = record.get("run") or record.get("experiment_name")
-        return [{"run": run, **r} if run else r for r in inner if isinstance(r, Mapping)]
+        rows = [one_object(r, f"{where} results[{i}]") for i, r in enumerate(inner)]
+        return [{"run": run, **r} if run else r for r in rows]
     return [record]
 
 
@@ -42,7 +42,7 @@ def _named_rows(path, run):
 
     seen = {}
     for where, record in read_records(path):
-        for row in _results(record):
+        for row in _results(record, where):
             if not any(k in row for k in (*_LABELS, "status")):
                 raise BadInput(
                     where,

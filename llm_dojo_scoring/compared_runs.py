@@ -19,7 +19,7 @@ from .label_counts import label_reader
 from .labels import label_key, same_label
 from .part_files import stored_rows
 from .row_scores import scores_of_row
-from .run_files import BadInput, file_at, parts_of, read_records, some
+from .run_files import BadInput, file_at, one_object, parts_of, read_records, some
 from .run_inputs import row_id
 from llm_dojo_scoring.surfaces import (
     NotComparable,
@@ -253,7 +253,8 @@ def _of_rows(where, rows, run, name, record=None):
 
 
 def _of_record(where, record, run, name):
-    rows = [(f"{where} results[{i}]", r) for i, r in enumerate(record["results"]) if isinstance(r, Mapping)]
+    places = [(f"{where} results[{i}]", r) for i, r in enumerate(record["results"])]
+    rows = [(place, one_object(r, place)) for place, r in places]
     if not rows:
         raise BadInput(
             where, "a record with `results`", "it has none: the headline alone cannot be compared by document"

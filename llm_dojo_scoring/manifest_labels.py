@@ -10,7 +10,7 @@ from pathlib import Path
 
 from .kept_rows import KeptByName
 from .master_table import join_key
-from .run_files import file_at, read_records
+from .run_files import BadInput, file_at, one_object, read_records
 from .run_inputs import row_id
 from .run_labels import Labels, read_labels, read_presence
 
@@ -32,7 +32,8 @@ def _own_labels(path):
     found = KeptByName()
     for where, row in () if _is_pack(path) else read_records(path, "manifest"):
         rows = row["results"] if isinstance(row.get("results"), list) else [row]
-        for one in rows:
+        for i, one in enumerate(rows):
+            one = one_object(one, f"{where} results[{i}]")
             value = next((one[k] for k in _EXPECTED if isinstance(one.get(k), Mapping)), None)
             if value is not None:
                 key = join_key(row_id(one, where))

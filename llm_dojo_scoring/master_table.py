@@ -145,16 +145,16 @@ def _check_header(path, line, header):
     "Raise unless the header names a file column, no column twice, and no near miss of a category."
     if sum(h.strip().lower() == "filename" for h in header) != 1:
         fix = "separate by commas" if len(header) == 1 else "name the column of file names so"
-        raise _bad(path, line, f"one column Filename, got {', '.join(map(repr, header[:4]))}", fix)
+        raise _bad(path, line, f"one column Filename, got {', '.join(repr(h[:60]) for h in header[:4])}", fix)
     seen = set()
     for column in header:
         name, answer = split_header(column)
         category = canonical_category(name)
         if category and (category, answer) in seen:
-            raise _bad(path, line, f"each column once, got {column!r} twice", "remove one")
+            raise _bad(path, line, f"each column once, got {column[:60]!r} twice", "remove one")
         seen.add((category, answer))
         if category is None and (near := difflib.get_close_matches(name, CUAD_CATEGORIES, n=1, cutoff=0.8)):
-            raise _bad(path, line, f"a category, got {column!r}", f"did you mean {near[0]!r}?")
+            raise _bad(path, line, f"a category, got {column[:60]!r}", f"did you mean {near[0]!r}?")
 
 # %% ../nbs/05b_master_table.ipynb #fc2ee725
 def master_rows(

@@ -18,7 +18,7 @@ from urllib.request import url2pathname
 import orjson
 
 # %% auto #0
-__all__ = ['BadInput', 'some', 'read_lines', 'file_at', 'parts_of', 'read_records']
+__all__ = ['BadInput', 'one_object', 'some', 'read_lines', 'file_at', 'parts_of', 'read_records']
 
 # %% ../nbs/46a_run_files.ipynb #d06957cc
 class BadInput(ValueError):
@@ -30,6 +30,9 @@ class BadInput(ValueError):
         expected: str,  # What was expected there
         fix: str,  # How to repair it
     ):
+        expected, fix = (
+            part if len(part) <= 400 else f"{part[:300]} ... {part[-40:]}" for part in (expected, fix)
+        )
         super().__init__(str(where), expected, fix)
         self.where, self.expected, self.fix = str(where), expected, fix
 
@@ -48,6 +51,16 @@ class BadInput(ValueError):
         text = " ".join(str(error).split())
         parts = re.fullmatch(r"(\S.*?): (?:expected )?(.+?); (.+)", text)
         return cls(*parts.groups()) if parts else cls(where, "something else", text)
+
+# %% ../nbs/46a_run_files.ipynb #ea9c7f7b
+def one_object(
+    row: object,  # What stands where a row should
+    where: str,  # Its place, for the message
+) -> Mapping:  # The row itself
+    "A row that must be a JSON object. Raises `BadInput` for anything else."
+    if not isinstance(row, Mapping):
+        raise BadInput(where, "a JSON object", f"got {type(row).__name__}: write one object per document")
+    return row
 
 # %% ../nbs/46a_run_files.ipynb #2643da60
 def some(

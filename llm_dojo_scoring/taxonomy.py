@@ -146,8 +146,8 @@ def _check_blocks(table):
                 raise ValueError(f"{table.where(name)}: {name} must be a table, got {block!r}")
         elif meant := difflib.get_close_matches(str(name), DEFAULT_TAXONOMY, n=1, cutoff=0.8):
             raise ValueError(f"{table.where(name)}: unknown block {name!r}; did you mean {meant[0]!r}?")
-    if table and not table.keys() & DEFAULT_TAXONOMY.keys():
-        where, known = table.where(next(iter(table))), ", ".join(DEFAULT_TAXONOMY)
+    if not table.keys() & DEFAULT_TAXONOMY.keys():
+        where, known = table.where(*list(table)[:1]), ", ".join(DEFAULT_TAXONOMY)
         raise ValueError(f"{where}: no block of a taxonomy is in it; begin with one of {known}")
 
 # %% ../nbs/04_taxonomy.ipynb #fdde9537

@@ -10,6 +10,8 @@ BAD = {
     "noise.jsonl": b"\x80\x81\xfe\xff",
     "torn.jsonl": b'{"run": "a", "filename": "a.txt", "predicted": {"par',
     "empty.jsonl": b"",
+    "scalars.json": b'{"results": [1, 2]}',
+    "wide.jsonl": b"[" * 100_000,
 }
 COMMANDS = {  # command: (its arguments around the bad input, the status of a usage or data error)
     "score": ("{} --labels expected.jsonl", 2),
@@ -45,6 +47,7 @@ def test_a_bad_input_is_named_in_a_line_and_nothing_is_written(command, name, tm
     arguments, status = COMMANDS[command]
     said = spoken([command, *arguments.format(name).split()], status)
     assert name in said and said.startswith(f"dojo-{command}: ") and len(said.splitlines()) <= 2, said
+    assert len(said) < 1000
     assert sorted(tmp_path.rglob("*")) == before
 
 

@@ -78,14 +78,9 @@ _YEAR = (
 _AFTER_YY = (
     "and|by|between|among|with|to|is|shall|was|the|effective|hereinafter|at|in|on|for|pursuant|subject"
 )
-_YY = (
-    r"(?P<yy>\d\d)(?![\d_\[%a-z]|[.,:/-]\d|\s?,?\s?(?:(?:and|or|to|through)\s)?\d)"
-    rf"(?=\s{{0,5}}(?:\Z|[()\]\"';:.,<>|-]|(?:{_AFTER_YY})\b))"
-)
-_PARTED_YY = (  # “2 0 0 4”: the blanks of a scanner, where no other word follows
-    r"(?P<p>[12]\s[09]\s\d\s\d|(?:19|20)\s\d\d|[12]\s[09]\d\d)(?![\d_\[%a-z]|[.,:/-]\d)"
-    rf"(?=\s{{0,5}}(?:\Z|[()\]\"';:.,<>|-]|(?:{_AFTER_YY})\b))"
-)
+_ENDED = rf"""(?![\d_\[%a-z]|[.,:/-]\d)(?=\s{{0,5}}(?:\Z|[()\]"';:.,<>|-]|(?:{_AFTER_YY})\b))"""
+_YY = rf"(?P<yy>\d\d)(?!\s?,?\s?(?:(?:and|or|to|through)\s)?\d){_ENDED}"
+_PARTED_YY = rf"(?P<p>[12]\s[09]\s\d\s\d|(?:19|20)\s\d\d|[12]\s[09]\d\d){_ENDED}"  # “2 0 0 4”, by a scanner
 _WEEKDAY = r"(?:mon|tues?|wed(?:nes)?|thu(?:rs)?|fri|sat(?:ur)?|sun)(?:day)?"
 _INTO_YEAR = (
     rf"[\s,.;:()\[\]\-/*|_●•·∙⋅■□]{{0,90}}(?:{_WEEKDAY}[\s,.)]{{1,9}})?(?:day\s{{1,9}}of\s{{1,9}})?"
