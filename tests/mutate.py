@@ -84,6 +84,7 @@ EQUIVALENT = {
     ): "where one of the two is 0, so is their product",
     (
         "33_fields.dispatch",
+        "cap = get_settings().field_scoring.critical_cap if field_type in _CLAUSES else None "
         "if cap is None: -> if False:",
     ): "without a cap no score changes; the guard only saves the look",
     (
@@ -98,6 +99,18 @@ EQUIVALENT = {
         "23_fields.dates",
         "stops = [m.end() for m in _STOP.finditer(source, min(at, v.start - _REACH), v.start)]",
     ): "the next line passes over ends of sentences that are out of reach",
+    (
+        "14c_amounts",
+        "minus = None if after_a_dash else _MINUS.search(flat, min(start - 10, 0), start)",
+    ): "the sign stands right before the amount; looking farther back only costs time",
+    (
+        "14c_amounts",
+        "): return None -> return 0",
+    ): "either says that there is no reading",
+    (
+        "14a_numbers_in_text",
+        "@lru_cache(8193)",
+    ): "how much is remembered changes no number",
 }
 
 
@@ -114,9 +127,11 @@ class Fault:
 
     @property
     def name(self) -> str:
-        "The line with the fault, and before it the line as it is where the fault alone tells nothing."
-        bare = self.kind in ("guard removed", "return value", "loop step")
-        return f"{self.before} -> {self.after}" if bare else self.after
+        "The line with the fault; where it alone tells little, the line as it is and the one above it too."
+        if self.kind not in ("guard removed", "return value", "loop step"):
+            return self.after
+        above = self.source.splitlines()[self.line - 2].strip()
+        return f"{above} {self.before} -> {self.after}"
 
     def __str__(self):
         return f"cell {self.cell}, line {self.line}, {self.kind}\n      - {self.before}\n      + {self.after}"

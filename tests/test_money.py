@@ -277,3 +277,13 @@ def test_marks_are_compared_as_sets():
     one, other = read_amounts("C$5")[0], read_amounts("A$5")[0]
     bare = read_amounts("$5")[0]
     assert same_money(one, bare) and same_money(other, bare) and not same_money(one, other)
+
+
+@pytest.mark.parametrize("second", ["USD7M", "USD7,000", "USD7", "USD 7", "USD 7M"])
+def test_a_currency_between_two_amounts_belongs_to_the_one_it_stands_at(second):
+    assert [found.text for found in find_amounts(f"$5 {second}")] == ["$5", second]
+
+
+def test_brackets_are_accounting_where_nothing_stands_within_nineteen_characters_behind_them():
+    assert [f.amount for f in find_amounts("(USD 500)" + "." * 19 + "x")] == [-500]
+    assert [f.amount for f in find_amounts("(USD 500)" + "." * 18 + "x")] == [500]

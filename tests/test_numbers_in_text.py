@@ -124,3 +124,11 @@ def test_each_number_says_how_it_was_read():
         "ten (12)": (("figures over words",), False, 1),
         "1 dozen": (("digits", "dozen"), False, 12),
     }
+
+
+@pytest.mark.parametrize(
+    "scale, zeros", [("hundred", 2), ("thousand", 3), ("million", 6), ("billion", 9), ("trillion", 12)]
+)
+def test_a_scale_is_worth_the_same_behind_words_and_figures(scale, zeros):
+    for text in (f"two {scale}", f"2 {scale}", f"two (2) {scale}"):
+        assert [v.number for v in find_numbers(text)] == [2 * 10**zeros], text
