@@ -43,6 +43,7 @@ class _Metric(NamedTuple):
     value: Callable  # Of arrays of sums, in the order of `needs`
     whole: str  # The count that must not be 0
     log: bool = False  # Positive and without an upper end
+    partial: bool = False  # Of a whole count, of which a part may count in part
 
 
 def _share(part, whole):
@@ -64,7 +65,7 @@ _METRICS = {
     "precision": _Metric(("predicted", "extra"), lambda n, x: _share(n - x, n), "predicted"),
     "recall": _Metric(("matched", "expected"), _share, "expected"),
     "f1": _Metric(("matched", "expected", "extra", "predicted"), _f1, "expected"),
-    "coverage": _Metric(("credit", "fields"), _share, "fields"),
+    "coverage": _Metric(("credit", "fields"), _share, "fields", partial=True),
     "verified_precision": _Metric(("true", "returned"), _share, "returned"),
     "hallucination_rate": _Metric(("true", "returned"), lambda t, n: _share(n - t, n), "returned"),
     "cost_per_accepted": _Metric(("cost", "accepted"), _share, "accepted", log=True),
@@ -86,6 +87,10 @@ def _metric(name, *counts):
 
 def _matrix(metric, counts):
     return np.stack([counts.columns[n] for n in metric.needs], axis=1)
+
+
+def _whole(metric, matrix):
+    return matrix[:, list(metric.needs).index(metric.whole)]
 
 
 def _at(metric, sums):
@@ -120,10 +125,12 @@ def _error(metric, matrix):
 
 
 def _counted_interval(metric, value, matrix, alpha):
-    "Korn-Graubard bounds of a share of counts, or `None` as for `_error`."
+    "Korn-Graubard bounds of a share of counts, or `None` as for `_error`. Partial credits may be worth more than rows."
     error = _error(metric, matrix)
-    rows = float(matrix[:, list(metric.needs).index(metric.whole)].sum())
-    return error if error is None else worth_bounds(value, error**2, len(matrix), rows, alpha)
+    if error is None:
+        return None
+    rows = math.inf if error > 1e-12 and (matrix % 1).any() else float(_whole(metric, matrix).sum())
+    return worth_bounds(value, error**2, len(matrix), rows, alpha)
 
 
 def _t_interval(metric, value, matrix, alpha):
@@ -153,7 +160,7 @@ def _boot_interval(metric, matrix, alpha, n_boot, seed):
 # %% ../nbs/52_pooled.ipynb #96c2afd5
 def _chosen(method, metric, matrix):
     "The method that suits the counts, where none is named. Raises for one that does not."
-    counted = not metric.log and not (matrix % 1).any()
+    counted = not metric.log and not ((_whole(metric, matrix) if metric.partial else matrix) % 1).any()
     if method == "auto":
         few = len(matrix) < (_SMALL if counted else _FEW)
         return "bootstrap" if not few else "korn-graubard" if counted else "t"
@@ -191,7 +198,7 @@ def pooled_interval(
     if math.isnan(value):
         return Interval(None, None, None, "undefined", note=f"no {found.whole}", **made)
     if not found.log and value in (0, 1):
-        trials = int((matrix[:, list(found.needs).index(found.whole)] > 0).sum())
+        trials = int((_whole(found, matrix) > 0).sum())
         bounds = wilson_bounds(value, max(1, trials), normal_quantile(alpha))
         return Interval(value, *bounds, "wilson", note="documents taken as trials", **made)
     if len(matrix) < 2:

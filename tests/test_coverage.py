@@ -104,6 +104,77 @@ def test_pooled_f1_and_its_difference(n, tries):
     judge(two, tries)
 
 
+def part_of(rng, share, n, icc, items):
+    return clumped(rng, share, n, icc, items) if icc else rng.binomial(items, share, n)
+
+
+def counts_for(metric, rng, share, n, icc):
+    "Counts of n documents of uneven size whose pooled metric is the share, in truth."
+    items = 1 + rng.poisson(5, n)
+    right = part_of(rng, share, n, icc, items)
+    if metric == "precision":
+        return count_documents(range(n), tp=right, fp=items - right, fn=[1] * n)
+    if metric == "f1":
+        return count_documents(range(n), tp=right, fp=rng.binomial(items, 1 - share), fn=items - right)
+    if metric == "verified_precision":
+        return count_documents(range(n), true=right, returned=items)
+    half = part_of(rng, share, n, icc, 2 * items) / 2  # some fields earn half their credit
+    return count_documents(range(n), credit=half, fields=items)
+
+
+@pytest.mark.parametrize("n, tries", [(10, 200), (50, 150), (500, 40)])
+@pytest.mark.parametrize("share", SHARES)
+@pytest.mark.parametrize("icc", [0, 0.3])
+@pytest.mark.parametrize("metric", ["precision", "f1", "verified_precision", "coverage"])
+def test_every_pooled_share(metric, icc, share, n, tries):
+    rng, hits = np.random.default_rng(21), 0
+    for _ in range(tries):
+        hits += holds(pooled_interval(counts_for(metric, rng, share, n, icc), metric), share)
+    judge(hits, tries)
+
+
+@pytest.mark.parametrize("n, tries", [(10, 200), (50, 150), (500, 40)])
+@pytest.mark.parametrize("icc", [0, 0.3])
+@pytest.mark.parametrize("metric", ["precision", "f1", "verified_precision", "coverage"])
+def test_differences_of_every_pooled_share(metric, icc, n, tries):
+    rng, hits = np.random.default_rng(22), 0
+    for _ in range(tries):
+        items, two = 1 + rng.poisson(5, n), []
+        for right in (part_of(rng, 0.9, n, icc, items) for _ in range(2)):
+            columns = {"tp": right, "fp": items - right, "fn": items - right}
+            columns |= {"true": right, "returned": items, "credit": right, "fields": items}
+            two.append(count_documents(range(n), **columns))
+        hits += holds(pooled_difference(*two, metric).interval, 0)
+    judge(hits, tries)
+
+
+@pytest.mark.parametrize("n, tries", [(10, 300), (50, 200), (500, 60)])
+@pytest.mark.parametrize("share", SHARES)
+def test_the_cost_of_an_accepted_document(share, n, tries):
+    "An interval without an end, as where one document of ten was accepted, holds what lies above its start."
+    rng, truth, hits, told = np.random.default_rng(23), math.exp(-6 + 0.32) / share, 0, 0
+    for _ in range(tries):
+        paid, taken = rng.lognormal(-6, 0.8, n), (rng.random(n) < share).astype(float)
+        made = pooled_interval(count_documents(range(n), cost=paid, accepted=taken), "cost_per_accepted")
+        told += made.lo is not None
+        hits += made.lo is not None and made.lo <= truth and (made.hi is None or truth <= made.hi)
+    assert told >= 0.97 * tries
+    judge(hits, told)
+
+
+# share, documents: where a mean of graded scores near 1 does not have 95 %, and what is accepted there
+GRADES_SHORT = {(0.9, 10): 0.84, (0.95, 10): 0.75, (0.99, 10): 0.45, (0.99, 50): 0.7, (0.95, 50): 0.88}
+
+
+@pytest.mark.parametrize("n, tries", [(10, 300), (50, 200), (500, 60)])
+@pytest.mark.parametrize("share", SHARES)
+def test_means_of_graded_scores(share, n, tries):
+    rng, hits = np.random.default_rng(24), 0
+    for _ in range(tries):
+        hits += holds(interval_for(rng.beta(6 * share, 6 * (1 - share), n)), share)
+    judge(hits, tries, GRADES_SHORT.get((share, n)))
+
+
 @pytest.mark.parametrize("n", SIZES)
 @pytest.mark.parametrize("lost, gained", [(0.0, 0.0), (0.02, 0.02), (0.05, 0.1), (0.25, 0.25), (0.0, 0.05)])
 def test_differences_of_flags(lost, gained, n):
