@@ -127,6 +127,14 @@ EQUIVALENT = {
         "34_document",
         'number = number * _FACTOR + int.from_bytes(raw[at : at + 9], "little") & _U64',
     ): "a ninth byte is cut off by the mask",
+    (
+        "26a_fields.clause_words",
+        "@lru_cache(maxsize=65537)",
+    ): "how much is remembered changes no word",
+    (
+        "27_fields.critical",
+        "return (min(cap, score) if flags and cap is not None else score), flags",
+    ): "the smaller of two has no order",
 }
 
 
