@@ -1,11 +1,14 @@
 #!/usr/bin/env python3
 """A long night: synthetic rows through `dojo-score`, each size in one process, the smallest also in two.
 
-    python benchmarks/stream.py [--rows N]... [--json FILE]
+    python benchmarks/stream.py [--thin] [--rows N]... [--json FILE]
 
-For each size a file of predictions and a file of labels are written, and the command is run on them as a
-user would run it. Shown are CPU seconds, peak memory, the exponent with which time grows, and what is left to
-the first process when others score. The exit code is 1 for an exponent above 1.1 or a peak above 500 MiB.
+Rows have the fields, lists and lengths of an extraction run over contracts, with clauses, a model's
+reasoning and the presence of clauses; all of it invented from a seed. With --thin they have four short
+fields. For each size a file of predictions and a file of labels are written, and the command is run on
+them as a user would run it. Shown are CPU seconds, peak memory, the exponent with which time grows, and
+what is left to the first process when others score. The exit code is 1 for an exponent above 1.1 or a
+peak above 500 MiB.
 """
 
 from __future__ import annotations
@@ -24,7 +27,7 @@ from pathlib import Path
 HERE = Path(__file__).resolve().parent
 sys.path[:0] = [str(HERE), str(HERE.parent)]
 
-from context import ROOT, names  # noqa: E402
+from context import ROOT, altered, clauses, names, vocabulary  # noqa: E402
 
 SIZES = (20_000, 80_000, 320_000)
 MOST_GROWTH, MOST_MB = 1.1, 500
@@ -62,16 +65,103 @@ class Contracts:
             found[field] = value
         return found
 
+    def presence(self, expected):
+        "Nothing is asked of the clauses of a thin contract."
+        return None
+
     def write(self, folder: Path, n: int):
         "Predictions and labels of n contracts, one row a line; some calls failed."
         with (folder / "labels.jsonl").open("w") as labels, (folder / "rows.jsonl").open("w") as rows:
             for i in range(n):
                 head, expected = {"filename": f"contract {i:07d}.txt"}, self.expected()
-                labels.write(json.dumps({**head, "expected_fields": expected}) + "\n")
+                told = {"expected_fields": expected, "presence": self.presence(expected)}
+                labels.write(json.dumps({**head, **told}) + "\n")
                 row = {**head, "run": "night", "status": "completed", "predicted": self.predicted(expected)}
                 if self.rng.random() < 0.01:
                     row |= {"status": "failed", "predicted": None, "error": "timeout"}
                 rows.write(json.dumps(row) + "\n")
+
+
+_LAW = (
+    "This Agreement shall be governed by and construed in accordance with the laws of the State of {}, "
+    "without regard to its rules on conflicts of laws."
+)
+_TERM = "The initial term of this Agreement shall be {} years from the Effective Date, unless ended earlier."
+_RENEWAL = (
+    "Thereafter the term shall be extended for successive periods of one year each, unless either party "
+    "gives notice {} days before its end."
+)
+_CLAUSES = (
+    "Non-Compete|Exclusivity|Change Of Control|Anti-Assignment|License Grant|Insurance|Audit Rights|"
+    "Cap On Liability|Covenant Not To Sue|Minimum Commitment|Governing Law|Renewal Term"
+).split("|")
+
+
+class WholeContracts(Contracts):
+    """Invented contracts of the usual kind.
+
+    How often a field is there, how long it is and how many items a list has are as in a real run: 2.7
+    parties, 7.4 clauses on the side of the labels, 3.2 on the model's."""
+
+    def __init__(self, seed=0):
+        super().__init__(seed)
+        self.clauses, self.words = clauses(4_000), vocabulary(2_000, 9)
+
+    def _text(self, n):
+        return " ".join(self.rng.choices(self.words, k=n)).capitalize() + "."
+
+    def _date(self):
+        return f"{self.rng.choice(_MONTHS)} {self.rng.randint(1, 28)}, {self.rng.randint(1995, 2024)}"
+
+    def _list(self, most):
+        return self.rng.sample(self.clauses, self.rng.randint(1, most))
+
+    def expected(self):
+        "Eight fields, each in as many contracts as in the labels of a real run."
+        rng = self.rng
+        found = {
+            "document_name": f"{self._text(2)[:-1]} Agreement",
+            "parties": rng.sample(self.names, 1),
+        }
+        for field, share, made in (
+            ("effective_date", 0.97, self._date),
+            ("term_length", 0.81, lambda: f"{self._text(18)} {_TERM.format(rng.randint(1, 10))}"),
+            ("governing_law", 0.86, lambda: _LAW.format(rng.choice(_STATES))),
+            ("key_obligations", 0.9, lambda: self._list(14)),
+            (
+                "renewal_terms",
+                0.35,
+                lambda: f"{self._text(25)} {_RENEWAL.format(rng.choice((30, 60, 90)))}",
+            ),
+            ("termination_clauses", 0.36, lambda: [rng.choice(self.clauses)]),
+        ):
+            if rng.random() < share:
+                found[field] = made()
+        return found
+
+    def predicted(self, expected):
+        "A name, more parties than labelled, clauses word for word, altered or invented, and reasoning."
+        rng, found = self.rng, super().predicted(expected)
+        found["document_name"] = expected["document_name"] if rng.random() < 0.9 else self._text(3)[:-1]
+        found["parties"] = [*found.get("parties", ()), *rng.sample(self.names, rng.randint(1, 3))]
+        wanted = expected.get("key_obligations", ())
+        chosen = rng.sample(wanted, rng.randint(0, min(5, len(wanted))))
+        found["key_obligations"] = altered(chosen, rng.random()) + rng.sample(self.clauses, rng.randint(0, 2))
+        found["termination_clauses"] = [
+            *altered(expected.get("termination_clauses", ()), rng.random()),
+            *rng.sample(self.clauses, rng.randint(0, 1)),
+        ]
+        for field in ("effective_date", "term_length", "governing_law", "renewal_terms"):
+            found.setdefault(field, None)
+        value = f"${rng.randint(1, 900)},{rng.randint(0, 999):03d}"
+        found["contract_value"] = value if rng.random() < 0.5 else None
+        return {"reasoning": self._text(200), **found, "confidence": round(rng.random(), 2)}
+
+    def presence(self, expected):
+        "Eleven clauses that must be covered, each with its text."
+        rng = self.rng
+        chosen = rng.sample(_CLAUSES, 11)
+        return {name: rng.choice(expected.get("key_obligations") or self.clauses) for name in chosen}
 
 
 _CHILD = """
@@ -116,19 +206,19 @@ def slope(points: list[tuple[float, float]]) -> float:
     return sum((a - mx) * (b - my) for a, b in zip(x, y, strict=True)) / sum((a - mx) ** 2 for a in x)
 
 
-def measured(sizes):
+def measured(sizes, contracts):
     "One line of facts a size."
     for n in sorted(sizes):
         with tempfile.TemporaryDirectory(prefix="dojo-night-") as folder:
-            Contracts().write(Path(folder), n)
+            contracts().write(Path(folder), n)
             seconds, peak = scored(Path(folder))
         yield {"rows": n, "cpu_seconds": round(seconds, 1), "peak_mib": round(peak, 1)}
 
 
-def divided(n):
+def divided(n, contracts):
     "CPU seconds of one process that does all, and of the first process when two others do the scoring."
     with tempfile.TemporaryDirectory(prefix="dojo-night-") as folder:
-        Contracts().write(Path(folder), n)
+        contracts().write(Path(folder), n)
         alone, first = (scored(Path(folder), jobs)[0] for jobs in (1, 2))
     return {"rows": n, "alone": round(alone, 1), "first": round(first, 1)}
 
@@ -136,16 +226,17 @@ def divided(n):
 def main(argv=None):
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--rows", action="append", type=int, metavar="N", help="a size; may be given again")
+    parser.add_argument("--thin", action="store_true", help="four short fields a row")
     parser.add_argument("--json", type=Path, metavar="FILE", help="write the result there too")
     args = parser.parse_args(argv)
-    found = []
-    for line in measured(args.rows or SIZES):
+    found, contracts = [], Contracts if args.thin else WholeContracts
+    for line in measured(args.rows or SIZES, contracts):
         found.append(line)
         print("{rows:>9,} rows {cpu_seconds:>9,} CPU s {peak_mib:>7} MiB peak".format(**line), flush=True)
     growth = slope([(f["rows"], f["cpu_seconds"]) for f in found]) if len(found) > 1 else None
     peak = max(f["peak_mib"] for f in found)
     print(f"time grows with rows to the power of {growth:.3f}" if growth else "one size: no exponent")
-    two = divided(found[0]["rows"])
+    two = divided(found[0]["rows"], contracts)
     print(
         "{rows:,} rows: {alone} CPU s in one process; {first} in the first when two others score".format(
             **two

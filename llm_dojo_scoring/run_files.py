@@ -12,7 +12,7 @@ import re
 import zlib
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
-from urllib.parse import urlsplit
+from urllib.parse import unquote, urlsplit
 from urllib.request import url2pathname
 
 import orjson
@@ -232,34 +232,85 @@ def _ending(path):
     return ending.lower()
 
 
-def _in_order(path):
-    "A name by its texts and numbers in turn."
-    return [int(part) if i % 2 else part for i, part in enumerate(re.split(r"([0-9]+)", path.name))]
+def _in_order(names):
+    "Names from the folder down, each by its texts and numbers in turn."
+    split = (enumerate(re.split(r"([0-9]+)", name)) for name in names)
+    return [[int(part) if i % 2 else part for i, part in parts] for parts in split]
+
+
+def _below(folder, names=()):
+    "The names down to each file of rows, and the file; through folders called KEY=VALUE."
+    for path in folder.iterdir():
+        below = (*names, path.name)
+        if path.name[:1] in "._":
+            continue
+        if "=" in path.name.strip("=") and path.is_dir():
+            yield from _below(path, below)
+        elif _ending(path) in _PARTS and path.is_file():
+            yield below, path
+
+
+def _keys(names, place):
+    "The columns that folders called KEY=VALUE stand for."
+    found = {}
+    for name in names:
+        key, _, value = name.partition("=")
+        value = None if value == "__HIVE_DEFAULT_PARTITION__" else unquote(value)
+        if found.setdefault(unquote(key), value) != value:
+            raise BadInput(
+                place, f"one value of `{key}`", f"its folders say {found[key]!r} and {value!r}: move it"
+            )
+    return found
+
+
+def _with_keys(records, keys):
+    "Records with the columns of their folders; a column of another value is refused."
+    for where, record in records:
+        for key, value in keys.items() if isinstance(record, dict) else ():
+            own = record.setdefault(key, value)
+            own = int(own) if isinstance(own, float) and own.is_integer() else own
+            if own is None:
+                record[key] = value
+            elif str(own) != str(value):
+                fix = f"the row has {own!r}: move the file or correct the row"
+                raise BadInput(where, f"`{key}` {value!r} as its folder says", fix)
+        yield where, record
 
 # %% ../nbs/46a_run_files.ipynb #10046062
 def parts_of(
     path: Path,  # A folder
 ) -> list[Path]:  # Its files of rows, by name; none when it holds none
-    "The parts of a run that was written in parts: JSON lines, JSON, CSV and parquet, plain or gzip."
-    files = (p for p in path.iterdir() if p.name[:1] not in "._" and _ending(p) in _PARTS and p.is_file())
-    return sorted(files, key=_in_order)
+    "The parts of a run that was written in parts: JSON lines, JSON, CSV and parquet, plain or gzip; also in partitions."
+    return [part for _, part in sorted(_below(path), key=lambda found: _in_order(found[0]))]
 
 # %% ../nbs/46a_run_files.ipynb #a56f0299
-def _file_records(path):
+def _records_of(path):
+    return _READERS.get(_ending(path), _json_records)(path)
+
+
+def _file_records(path, only):
     "The records of a file, or of the parts of a folder."
-    for part in parts_of(path) if path.is_dir() else (path,):
-        yield from _READERS.get(_ending(part), _json_records)(part)
+    if not path.is_dir():
+        yield from _records_of(path)
+        return
+    parts = sorted(_below(path), key=lambda found: _in_order(found[0]))
+    parts = [(part, _keys(names[:-1], part)) for names, part in parts]
+    chosen = [(part, keys) for part, keys in parts if only.items() <= keys.items()]
+    for part, keys in chosen or parts:
+        yield from _with_keys(_records_of(part), keys) if keys else _records_of(part)
 
 # %% ../nbs/46a_run_files.ipynb #54836b8a
 def read_records(
     source: object,  # A path, a URL, a folder of parts, a pandas or polars frame, or an iterable of dictionaries
     name: str = "rows",  # What to call it in messages when it is no file
+    only: Mapping[str, str]
+    | None = None,  # Partitions: where a folder has some of these keys, only they are read
 ) -> Iterator[tuple[str, dict]]:  # The place (`file:line`) and the record, one at a time
     """Read the records of a file, a frame or a list, one at a time.
 
     Raises `BadInput` at the first record that is not a dictionary, and when there is none at all."""
     if isinstance(source, (str, Path)):
-        records, found = _file_records(file_at(source)), False
+        records, found = _file_records(file_at(source), dict(only or {})), False
     elif hasattr(source, "columns"):
         rows = source.to_dicts() if hasattr(source, "to_dicts") else source.to_dict("records")
         records, found = ((f"{name}[{i}]", row) for i, row in enumerate(rows)), False

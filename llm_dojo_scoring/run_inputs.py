@@ -153,7 +153,7 @@ def _failed_only(row):
 # %% ../nbs/47a_run_inputs.ipynb #a650a0ab
 def _unpacked(source, run, name):
     "Yield place, run, task and row, whether rows stand alone or inside a record's `results`."
-    for where, record in read_records(source, name):
+    for where, record in read_records(source, name, None if run is None else {"run": str(run)}):
         if record.get("type") == "header":
             continue
         results = record.get("results")

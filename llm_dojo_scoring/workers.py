@@ -14,7 +14,7 @@ from .core import refuse
 from .run_files import BadInput
 
 # %% auto #0
-__all__ = ['BACKENDS', 'Workers', 'in_chunks', 'in_order']
+__all__ = ['BACKENDS', 'Workers', 'in_chunks', 'WorkersLost', 'in_order']
 
 # %% ../nbs/46d_workers.ipynb #d6fb8e9a
 BACKENDS = ("processes", "dask")
@@ -59,19 +59,87 @@ def in_chunks(
         yield chunk
 
 # %% ../nbs/46d_workers.ipynb #a74ed406
+class WorkersLost(BadInput, RuntimeError):
+    "Workers that are gone and stay gone. What was yielded before is sound; nothing after it was lost silently."
+
+# %% ../nbs/46d_workers.ipynb #66a00124
 _WINDOW = 4  # chunks under way for each process
 _TRIES = 3
+_PATIENCE = 60  # seconds without any worker of a cluster
 
 
-def _distributed(client):
-    "Joblib's backend for a cluster: chunks go there even while one thread is all that is left of it."
+class _Lost:
+    "What came instead of a result: why the chunk was given up."
+
+    def __init__(self, why):
+        self.why = why
+
+
+def _distributed(client, scheduler):
+    "Joblib's backend for a cluster: never the caller's own process, and no waiting for what is gone for good."
     from joblib._dask import DaskDistributedBackend
 
     class Distributed(DaskDistributedBackend):
         def effective_n_jobs(self, n_jobs):
-            return max(2, super().effective_n_jobs(n_jobs))  # joblib works by itself where one job is enough
+            try:  # joblib works by itself where one job is enough
+                return max(2, super().effective_n_jobs(n_jobs))
+            except TimeoutError:
+                raise _gone(scheduler) from None
 
-    return Distributed(client=client, wait_for_workers_timeout=60)
+        def start_call(self):
+            super().start_call()
+            self.client.loop.add_callback(self._watch)
+
+        async def _watch(self):
+            while self._continue and await _alive(self.client, lambda: not self._continue):
+                pass
+            if self._continue:
+                for waiting in [w for w in self._results.values() if not w.done()]:
+                    waiting.set_exception(_gone(scheduler))
+
+        def submit(self, func, callback=None):
+            waiting = super().submit(func, callback)
+            waiting.add_done_callback(lambda f: f.exception() and callback(_Lost(f.exception())))
+            return waiting
+
+        def retrieve_result_callback(self, out):
+            if isinstance(out, _Lost):
+                raise _as_lost(out.why, scheduler)
+            return super().retrieve_result_callback(out)
+
+    return Distributed(client=client, wait_for_workers_timeout=_PATIENCE)
+
+
+def _gone(scheduler):
+    fix = f"none was there for {_PATIENCE} seconds: start workers, and run this again"
+    return WorkersLost(f"scheduler {scheduler}", "a worker", fix)
+
+
+def _as_lost(error, scheduler):
+    "Why the cluster gave a chunk up, in one line."
+    if isinstance(error, WorkersLost):
+        return error
+    if type(error).__name__ == "KilledWorker":
+        fix = "one chunk terminated every worker that had it: give them more memory"
+        return WorkersLost(f"scheduler {scheduler}", "workers that stay alive", fix)
+    fix = f"{type(error).__name__}: {error}: install the same packages there as here"
+    return WorkersLost(f"scheduler {scheduler}", "workers that can read a chunk", fix)
+
+
+async def _alive(client, done):
+    "Look every second: `True` when a worker is there, `False` when there was none for the whole of our patience."
+    import asyncio
+
+    for _ in range(_PATIENCE):
+        await asyncio.sleep(1)
+        if done():
+            return True
+        try:
+            if await client.scheduler.ncores():
+                return True
+        except (OSError, AttributeError):
+            pass  # the scheduler does not answer now
+    return False
 
 
 @contextmanager
@@ -90,7 +158,7 @@ def _cluster(scheduler):
         raise BadInput(f"scheduler {scheduler}", "a Dask scheduler that answers", why) from None
     try:
         threads = sum(client.nthreads().values())
-        with parallel_config(_distributed(client)):
+        with parallel_config(_distributed(client, scheduler)):
             yield max(threads, 1)
     finally:
         client.close()
@@ -114,9 +182,10 @@ def _worked(function, window, n_jobs):
             return Parallel(n_jobs=n_jobs)(delayed(function)(chunk) for chunk in window)
         except BrokenProcessPool:
             if not left:
-                raise
+                fix = f"terminated {_TRIES} times, most likely for lack of memory: ask for fewer jobs"
+                raise WorkersLost("jobs", "worker processes that stay alive", fix) from None
 
-# %% ../nbs/46d_workers.ipynb #66a00124
+# %% ../nbs/46d_workers.ipynb #6ee1af95
 def in_order(
     function: Callable,  # A pure function of one chunk that can be sent to another process
     chunks: Iterable,  # Chunks of rows; drawn as they are needed
@@ -125,7 +194,7 @@ def in_order(
     """Work on chunks and yield the results in their order, whoever works and whoever finishes first.
 
     At most a window of chunks is in memory. What the function raises is raised. Raises `BadInput` for workers that
-    cannot be had, and joblib's `TerminatedWorkerError` when a window has killed its processes three times."""
+    cannot be had, and `WorkersLost` (a `BadInput` too) when they are gone for good."""
     if not callable(function):
         refuse("function", "a function of one chunk", function)
     workers = Workers.of(workers)

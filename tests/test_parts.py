@@ -16,7 +16,8 @@ from llm_dojo_scoring.explain_command import app as explain
 from llm_dojo_scoring.explorer import explorer_page
 from llm_dojo_scoring.gate_command import app as gate
 from llm_dojo_scoring.leaderboard_command import app as leaderboard
-from llm_dojo_scoring.part_files import stored_rows
+from llm_dojo_scoring.output_files import replace_whole
+from llm_dojo_scoring.part_files import json_lines, parquet_rows, stored_rows
 from llm_dojo_scoring.plan_command import app as plan
 from llm_dojo_scoring.rescore_command import app as rescore
 from llm_dojo_scoring.run_files import file_at, read_records
@@ -270,3 +271,67 @@ def test_reports_may_lie_at_a_url_and_do_not_depend_on_who_works(command, asked,
     far = _said(command, *runs, "--shared", option, f"memory:/{tmp_path}/{name}", *jobs)
     assert here == far and here[0] < 3
     assert file_at(f"memory:/{tmp_path}/{name}").read_bytes() == (tmp_path / name).read_bytes()
+
+
+def hive(rows, folder, kind, with_run):
+    "Rows of several runs as others partition them: a folder a run, two parts in each."
+    for run in dict.fromkeys(r["run"] for r in rows):
+        own = [r if with_run else {k: v for k, v in r.items() if k != "run"} for r in rows if r["run"] == run]
+        place = file_at(folder) / f"run={run}"
+        for number, part in enumerate((own[:5], own[5:])):
+            write = parquet_rows(part, ["predicted"]) if kind == "parquet" else json_lines(part)
+            replace_whole(place / f"part-{number}.{kind}", write)
+    return folder
+
+
+@pytest.mark.parametrize("place", ["{}/night", "file://{}/night", "memory://{}/night"])
+@pytest.mark.parametrize("kind, with_run", [("jsonl", False), ("jsonl", True), ("parquet", False)])
+def test_a_folder_of_partitions_is_a_run_each(place, kind, with_run, data, whole, asked, tmp_path):
+    pytest.importorskip("upath" if "memory" in place else "json", reason="needs the extra remote")
+    pytest.importorskip("pyarrow" if kind == "parquet" else "json", reason="needs the extra parquet")
+    rows = [json.loads(line) for line in (data / "runs/extractions.jsonl").open()]
+    night = hive(rows, place.format(tmp_path), kind, with_run)
+    done(score, night, *asked[1:], "--out", tmp_path / "out", "--parquet")
+    for file in whole.iterdir():
+        assert (tmp_path / "out" / file.name).read_bytes() == file.read_bytes()
+    done(score, night, *asked[1:3], "--out", tmp_path / "both")
+    assert sorted(p.name for p in (tmp_path / "both").iterdir()) == ["careful", "hasty"]
+    assert records(tmp_path / "both" / "careful", "rows") == records(whole, "rows")
+    means = [json.loads(done(rescore, source, *asked[1:], "--json")) for source in (night, asked[0])]
+    assert list(means[0].values()) == list(means[1].values())
+
+
+def test_columns_of_folders_are_those_that_pyarrow_reads(tmp_path):
+    dataset = pytest.importorskip("pyarrow.dataset", reason="needs the extra parquet")
+    for run, day in (("a b", "2026-11-29"), ("055", "2026-11-30"), ("171", "2026-11-30")):
+        folder = tmp_path / f"run={run.replace(' ', '%20')}" / f"day={day}"
+        replace_whole(folder / "part-0.parquet", parquet_rows([{"filename": f"{run} {i}"} for i in range(3)]))
+    text = dataset.partitioning(flavor="hive", schema=pyarrow_texts("run", "day"))
+    table = dataset.dataset(tmp_path, format="parquet", partitioning=text).to_table().to_pylist()
+    read = [row for _, row in read_records(tmp_path)]
+    order = lambda row: row["filename"]  # noqa: E731
+    assert sorted(read, key=order) == sorted(table, key=order) and len(read) == 9
+
+
+def pyarrow_texts(*names):
+    import pyarrow
+
+    return pyarrow.schema([(name, pyarrow.string()) for name in names])
+
+
+def test_only_the_partition_that_is_asked_for_is_read(data, asked, tmp_path):
+    rows = [json.loads(line) for line in (data / "runs/extractions.jsonl").open()]
+    night = hive(rows, tmp_path / "night", "jsonl", False)
+    (night / "run=hasty" / "part-9.jsonl").write_text("not JSON")
+    done(score, night, *asked[1:], "--out", tmp_path / "out")
+    refused, said = _said(score, night, *asked[1:3], "--run", "hasty", "--out", tmp_path / "other")
+    assert refused == 2 and "run=hasty/part-9.jsonl:1" in said and not (tmp_path / "other").exists()
+
+
+def test_a_row_in_the_folder_of_another_run_is_one_clear_error(data, asked, tmp_path):
+    row = json.loads((data / "runs/extractions.jsonl").open().readline())
+    (tmp_path / "run=careful").mkdir()
+    (tmp_path / "run=careful" / "part-0.jsonl").write_text(json.dumps({**row, "run": "hasty"}))
+    refused, said = _said(score, tmp_path, *asked[1:3], "--out", tmp_path / "out")
+    assert refused == 2 and "part-0.jsonl:1: expected `run` 'careful' as its folder says" in said
+    assert said.count("\n") == 1
