@@ -1,4 +1,4 @@
-# make demo | test | lab | docs | real DATA=FOLDER | bench | sync | clean
+# make demo | test | lab | docs | real DATA=FOLDER | bench | sync | outputs | clean | help
 # A fresh machine needs python3 (3.11 or newer) with venv and pip. pip fetches uv, and does the install itself where
 # uv cannot. EMBED=1 adds the sentence-embedding model (torch, 1.2 GB).
 PYTHON ?= python3
@@ -11,7 +11,7 @@ OUT    ?= build
 SHELL  := /bin/bash
 .SHELLFLAGS := -euo pipefail -c
 .DEFAULT_GOAL := demo
-.PHONY: demo test lab docs real bench sync outputs clean
+.PHONY: help demo test lab docs real bench sync outputs clean
 
 BIN    := $(abspath $(VENV))/bin
 EXTRAS := dev$(if $(EMBED),$(shell echo ,)embeddings)
@@ -67,6 +67,17 @@ sync: $(STAMP)
 # Run every page in place and keep what it prints.
 outputs: $(STAMP)
 	python tests/execute_notebooks.py $(if $(EMBED),--slow)
+
+help:
+	@echo "make demo              score the samples: two invented models over a dozen invented agreements"
+	@echo "make real DATA=FOLDER  the same on real runs [RUNS='171 081' OUT=build]"
+	@echo "make test              every page and every test [EMBED=1: with the embedding model]"
+	@echo "make lab               JupyterLab on the pages"
+	@echo "make docs              the site, into _docs"
+	@echo "make bench             the benchmarks [BENCH='--help']"
+	@echo "make sync              format, clean, export: before each commit"
+	@echo "make outputs           run every page in place and keep what it prints"
+	@echo "make clean             remove what these made"
 
 clean:
 	rm -rf $(VENV) _proc _docs build dist *.egg-info .pytest_cache .ruff_cache .hypothesis

@@ -17,6 +17,8 @@ from urllib.request import url2pathname
 
 import orjson
 
+from .text import as_text
+
 # %% auto #0
 __all__ = ['BadInput', 'one_object', 'some', 'read_lines', 'file_at', 'parts_of', 'read_records']
 
@@ -300,6 +302,34 @@ def _file_records(path, only):
         yield from _with_keys(_records_of(part), keys) if keys else _records_of(part)
 
 # %% ../nbs/46a_run_files.ipynb #54836b8a
+_DEEP = (
+    200  # levels of nesting that are kept; a writer of JSON stops at 254, and a process cannot be sent 500
+)
+
+
+def _shallow(value, level):
+    "A value with the text of what is nested deeper than `_DEEP` levels in its place."
+    if not isinstance(value, (dict, list, tuple)):
+        return value
+    if level == _DEEP:
+        return as_text(value)
+    if isinstance(value, dict):
+        return {k: _shallow(v, level + 1) for k, v in value.items()}
+    return [_shallow(v, level + 1) for v in value]
+
+
+def _bounded(record):
+    "The record itself where it is not too deep: the encoder, which counts the levels, has room for 30 more."
+    wrapped = record
+    for _ in range(30):
+        wrapped = [wrapped]
+    try:
+        orjson.dumps(wrapped, default=lambda _: None, option=orjson.OPT_NON_STR_KEYS)
+    except TypeError as error:
+        return _shallow(dict(record), 0) if "ecursion" in str(error) else record
+    return record
+
+# %% ../nbs/46a_run_files.ipynb #1d3244bc
 def read_records(
     source: object,  # A path, a URL, a folder of parts, a pandas or polars frame, or an iterable of dictionaries
     name: str = "rows",  # What to call it in messages when it is no file
@@ -308,7 +338,8 @@ def read_records(
 ) -> Iterator[tuple[str, dict]]:  # The place (`file:line`) and the record, one at a time
     """Read the records of a file, a frame or a list, one at a time.
 
-    Raises `BadInput` at the first record that is not a dictionary, and when there is none at all."""
+    Of what is nested deeper than 200 levels the text is kept. Raises `BadInput` at the first record that is not a
+    dictionary, and when there is none at all."""
     if isinstance(source, (str, Path)):
         records, found = _file_records(file_at(source), dict(only or {})), False
     elif hasattr(source, "columns"):
@@ -324,7 +355,7 @@ def read_records(
                 where, "a JSON object", f"got {type(record).__name__}: write one object per document"
             )
         found = True
-        yield where, record
+        yield where, _bounded(record)
     if not found:
         raise BadInput(
             source if isinstance(source, (str, Path)) else name, "at least one record", "it holds none"

@@ -193,6 +193,11 @@ def _write(summary, work, out, asked):
         old.unlink()
 
 # %% ../nbs/79c_score_command.ipynb #8182db57
+def _interval(it):
+    "The bounds of a mean, or why there are none."
+    return "no interval" if it.lo is None else f"[{it.lo:.4f}, {it.hi:.4f}]"
+
+
 def _spoken(summary, out):
     "A run in a few lines: headline, denominators, the weakest fields, where the report is."
     c, first = summary.counts, summary.headline.get("overall_score")
@@ -201,10 +206,10 @@ def _spoken(summary, out):
         return "\n".join([*lines, "  no document of this run has labels; see " + str(out / "report.html")])
     done = summary.completed["overall_score"]
     lines.append(
-        f"  overall score   {first.value:.4f}  [{first.lo:.4f}, {first.hi:.4f}]  over {c['counted']} documents, {c['failed']} failed as 0"
+        f"  overall score   {first.value:.4f}  {_interval(first)}  over {c['counted']} documents, {c['failed']} failed as 0"
     )
     lines.append(
-        f"  completed only  {done.value:.4f}  [{done.lo:.4f}, {done.hi:.4f}]  over {done.n}"
+        f"  completed only  {done.value:.4f}  {_interval(done)}  over {done.n}"
         if done.value is not None
         else "  completed only  none"
     )

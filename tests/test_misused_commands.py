@@ -61,3 +61,28 @@ def test_a_run_is_not_scored_where_a_place_is_wrong(option, place, tmp_path, mon
     said = spoken(["score", str(run), "--labels", str(labels), "--run", "hasty", option, place], 2)
     assert place in said and len(said.splitlines()) == 1
     assert [path.name for path in tmp_path.iterdir()] == ["taken"]
+
+
+def one_answer(tmp_path, data, predicted):
+    "A file with one document's answer, and the arguments that score it."
+    import json
+
+    first = json.loads((data / "runs" / "extractions.jsonl").read_text().splitlines()[0])
+    name = json.dumps(first["filename"])
+    (tmp_path / "one.jsonl").write_text(f'{{"run": "one", "filename": {name}, "predicted": {predicted}}}\n')
+    labels = data / "labels" / "expected.jsonl"
+    return ["score", str(tmp_path / "one.jsonl"), "--labels", str(labels), "--out", str(tmp_path / "out")]
+
+
+def test_one_document_has_a_score_and_no_interval(tmp_path, data):
+    result = CliRunner().invoke(app, one_answer(tmp_path, data, '{"governing_law": "Delaware"}'))
+    assert result.exit_code == 0, result.exception
+    assert "completed only" in result.stdout and "no interval" in result.stdout
+
+
+@pytest.mark.parametrize("depth, jobs", [(200, "1"), (240, "1"), (600, "2"), (1000, "1")])
+def test_an_answer_may_be_nested_as_deep_as_json_goes(depth, jobs, tmp_path, data):
+    deep = '{"governing_law": ' + "[" * depth + '"Delaware"' + "]" * depth + "}"
+    result = CliRunner().invoke(app, [*one_answer(tmp_path, data, deep), "--jobs", jobs])
+    assert result.exit_code == 0, result.exception
+    assert (tmp_path / "out" / "report.html").exists()
