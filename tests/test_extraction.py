@@ -224,3 +224,21 @@ def test_strings_alone_are_compared_without_a_word_to_the_log(caplog):
         "contract", TYPES, {**EXPECTED, "parties": ["Somebody Else"]}, EXPECTED, TEXT, embedding=False
     )
     assert not caplog.records
+
+
+OF_EACH_TYPE = {
+    "object": {"a": 1}, "array": ["a"], "string": "a", "number": 1.5, "integer": 2, "boolean": True,
+    "null": None,
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("kind", OF_EACH_TYPE)
+def test_a_schema_takes_the_values_of_its_type_and_no_others(kind):
+    schema = {"type": "object", "properties": {"value": {"type": kind}}}
+    taken = {k for k, value in OF_EACH_TYPE.items() if is_schema_valid({"value": value}, {}, schema)}
+    assert taken == ({"number", "integer"} if kind == "number" else {kind})
+
+
+def test_a_type_that_no_schema_knows_is_refused():
+    with pytest.raises(ValueError, match="must be of the types object, array"):
+        is_schema_valid({"value": 1}, {}, {"properties": {"value": {"type": "float"}}})

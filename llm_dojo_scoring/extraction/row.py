@@ -49,7 +49,7 @@ def _allowed(field_type):
 
 # %% ../../nbs/46_extraction.row.ipynb #c761463d
 def _conforms(value, schema):
-    "Does the value meet the schema? Raises `ValueError` for a keyword that is not known here."
+    "Does the value meet the schema? Raises `ValueError` for a keyword or a type that is not known here."
     if not isinstance(schema, Mapping):
         return bool(schema)  # JSON schema's `true` and `false`
     unknown = schema.keys() - _KEYWORDS
@@ -57,6 +57,8 @@ def _conforms(value, schema):
         refuse("schema", f"made of {', '.join(sorted(_KEYWORDS))}", sorted(unknown))
     kinds = schema.get("type", [])
     kinds = [kinds] if isinstance(kinds, str) else kinds
+    if any(k not in _JSON_TYPES for k in kinds):
+        refuse("schema", f"of the types {', '.join(_JSON_TYPES)}", kinds)
     if kinds and not any(_JSON_TYPES[k](value) for k in kinds):
         return False
     if "enum" in schema and value not in schema["enum"] or "const" in schema and value != schema["const"]:
@@ -95,7 +97,7 @@ def is_schema_valid(
 ) -> bool:  # Does the output have the promised shape?
     """Is the output an object of the promised shape?
 
-    Never raises for an output. Raises `ValueError` for a schema with a keyword that is not known here.
+    Never raises for an output. Raises `ValueError` for a schema with a keyword or a type that is not known here.
     Source: Scoring & Metrics Reference, section 4."""
     if callable(schema):
         return bool(schema(predicted))
