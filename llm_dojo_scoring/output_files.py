@@ -17,6 +17,21 @@ from .run_files import file_at
 __all__ = ['replace_whole', 'folder_name', 'run_folders']
 
 # %% ../nbs/46b_output_files.ipynb #202c8795
+def _put(file, content):
+    if callable(content):
+        content(file)
+    else:
+        file.write(content.encode() if isinstance(content, str) else content)
+
+
+def _passes_on(path):
+    "Is this a pipe or a device, which keeps nothing and must stay what it is?"
+    if not isinstance(path, Path):
+        return False
+    device = path.is_char_device() or path.is_block_device()
+    return device or path.is_fifo() or (path.is_symlink() and path.parent == Path("/dev"))
+
+# %% ../nbs/46b_output_files.ipynb #28ddf566
 def replace_whole(
     path: str | Path,  # The file, or the URL of one; its folder is made when there is none
     content: str | bytes | Callable[[BinaryIO], object],  # Text, bytes, or a function that writes them
@@ -25,14 +40,15 @@ def replace_whole(
 
     Readers see the old file or the new one. Whatever the writer raises is raised, and the old file stays."""
     path = file_at(path)
+    if _passes_on(path):
+        with path.open("wb") as file:
+            _put(file, content)
+        return path
     path.parent.mkdir(parents=True, exist_ok=True)
     draft = path.with_name(f".{path.name}.{os.getpid()}.draft")
     try:
         with draft.open("wb") as file:
-            if callable(content):
-                content(file)
-            else:
-                file.write(content.encode() if isinstance(content, str) else content)
+            _put(file, content)
             if isinstance(path, Path):
                 file.flush()
                 os.fsync(file.fileno())

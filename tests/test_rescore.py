@@ -3,6 +3,7 @@
 import gc
 import json
 import pickle
+from pathlib import Path
 
 import pytest
 from hypothesis import given
@@ -342,3 +343,14 @@ def test_a_full_disk_is_one_line(tmp_path, monkeypatch):
     ran = run(night(tmp_path / "m.jsonl", 1_100), "--rows", tmp_path / "rows.jsonl")
     assert ran.exit_code == 2 and "No space left" in ran.stderr and ran.stderr.count("\n") == 1
     assert ran.stdout == "" and not (tmp_path / "rows.jsonl").exists()
+
+
+@pytest.mark.parametrize("option", ["--out", "--rows", "--moves"])
+def test_a_full_device_is_one_line_and_stays_a_device(option, tmp_path):
+    full = Path("/dev/full")
+    if not full.is_char_device():
+        pytest.skip("no /dev/full here")
+    path = night(tmp_path / "m.jsonl", 3)
+    ran = run(path, "--against", path, option, full)
+    assert ran.exit_code == 2 and ran.stdout == "" and ran.stderr.count("\n") == 1
+    assert "No space left on device" in ran.stderr and full.is_char_device()
