@@ -242,3 +242,8 @@ def test_a_schema_takes_the_values_of_its_type_and_no_others(kind):
 def test_a_type_that_no_schema_knows_is_refused():
     with pytest.raises(ValueError, match="must be of the types object, array"):
         is_schema_valid({"value": 1}, {}, {"properties": {"value": {"type": "float"}}})
+
+
+def test_reasoning_is_an_object_a_text_or_nothing():
+    for said, valid in (({"why": "x"}, True), ("because", True), (None, True), (3, False), (["x"], False)):
+        assert is_schema_valid({"parties": [], "reasoning": said}, TYPES) is valid
