@@ -39,6 +39,7 @@ _OF_PATH = {  # path in a row, score of this page
     "sorter.subtype_ok": "subtype_accuracy",
     "extractor_scores.overall_score": "extractor.overall_score",
 }
+_LARGEST = 1e100
 _FIRST = ("overall_score", "subtype_accuracy", "doc_type_accuracy", "exact_match", "extractor.overall_score")
 
 # %% ../nbs/50j_compared_runs.ipynb #db6701b8
@@ -119,6 +120,18 @@ def _first_score(columns, record):
     return next((n for n in (wanted, *_FIRST, *columns) if n in columns), None)
 
 
+def _sane(where, documents, columns):
+    "Raise for a number whose square is none: no score is that large."
+    for name, column in columns.items():
+        if (far := np.abs(column) > _LARGEST).any():
+            at = int(far.argmax())
+            raise BadInput(
+                where,
+                f"a score within ± {_LARGEST:g}",
+                f"{documents[at]} has {name} {column[at]:g}: check its row",
+            )
+
+
 def _once(documents, where):
     "Raise when a document comes twice."
     seen: dict[str, int] = {}
@@ -153,6 +166,7 @@ def _built(where, name, rows, record=None, scorer=None, truths=None, counts=None
     headline = _first_score(columns, record)
     if headline is None:
         raise BadInput(where, _ROWS, "score the answers first: dojo-score, dojo-classify")
+    _sane(where, documents, columns)
     failed = np.array([r.failed for r in found], dtype=bool)
     columns[headline] = np.where(failed & np.isnan(columns[headline]), 0.0, columns[headline])
     said = np.array([np.nan if r.confidence is None else r.confidence for r in found])
@@ -334,9 +348,11 @@ def _surface_reasons(a, b, shared):
         said = [f"{r.name} states no {' and no '.join(r.lacking)}" for r in (a, b) if r.lacking]
         if not said and a.surface and b.surface and a.surface != b.surface:
             said.append(f"another surface: {a.surface} and {b.surface}")
-        if said or (a.surface and b.surface):
+        if said:
             return said
-    said = content_differences(a.truths, b.truths)
+    stated = a.surface and b.surface  # then the labels are those of the fingerprint
+    truths = [dict.fromkeys(r.documents) if stated else r.truths for r in (a, b)]
+    said = content_differences(*truths)
     return [s for s in said if not (shared and " not in the " in s)]
 
 # %% ../nbs/50j_compared_runs.ipynb #f967c5a8

@@ -53,7 +53,8 @@ class GateCheck:
         room = self.interval.value + self.margin
         if self.verdict != "inconclusive" or room <= 0 or self.interval.half is None:
             return None
-        return math.ceil(self.interval.n * ((self.interval.value - self.interval.lo) / room) ** 2)
+        needed = self.interval.n * ((self.interval.value - self.interval.lo) / room) ** 2
+        return math.ceil(needed) if math.isfinite(needed) else None
 
     @property
     def reason(self) -> str:

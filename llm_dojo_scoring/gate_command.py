@@ -132,7 +132,7 @@ def dojo_gate(
         _write(markdown, junit, (result.markdown(), result.junit()))
     except NotComparable as refusal:
         _refused(refusal.reasons, markdown, junit, as_json)
-    except (ValueError, OSError) as e:
+    except (ValueError, OSError, ArithmeticError) as e:
         typer.echo(f"dojo-gate: {' '.join(str(e).split())}", err=True)
         raise typer.Exit(_USAGE) from None
     typer.echo(

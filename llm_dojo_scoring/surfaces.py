@@ -107,5 +107,7 @@ def scorer_differences(
     for key, name in names.items():
         one, two = (None if is_blank(x.get(key)) else x.get(key) for x in (a, b))
         if one != two:
-            said.append(f"another {name}: {one or 'not stated'} and {two or 'not stated'}")
+            said.append(
+                f"{'other' if name == 'settings' else 'another'} {name}: {one or 'not stated'} and {two or 'not stated'}"
+            )
     return said

@@ -1,16 +1,19 @@
 """Edges of intervals, votes, traces, runs: undefined is None, a mistake is told, like goes with like."""
 
 import inspect
+import json
 import math
 import random
 
 import pytest
+from typer.testing import CliRunner
 
 from llm_dojo_scoring import bootstrap as B
 from llm_dojo_scoring import comparison as C
 from llm_dojo_scoring import error_analysis as EA
 from llm_dojo_scoring import io as IO
 from llm_dojo_scoring import monte_carlo as MC
+from llm_dojo_scoring.gate_command import app as gate_app
 from llm_dojo_scoring.headlines import headline_rows
 from llm_dojo_scoring.label_rows import failure_kind
 from llm_dojo_scoring.recount import recount
@@ -341,3 +344,54 @@ def test_a_dojo_score_folder_is_recounted_as_it_was_scored():
     rows += [{"status": "failed", "failed": True, "overall_score": 0.0}]
     again = recount({"task": "contract_entity_extraction"}, rows)
     assert again["scores"]["overall_extraction_score"] == 0.5 and again["n_error"] == 1
+
+
+def stored_run(name, n=30, **changes):
+    rows = [
+        {"filename": f"d{i:02d}", "overall_score": 0.8 + 0.01 * (i % 7), "field_scores": {"law": 1.0}}
+        for i in range(n)
+    ]
+    source = {"dataset_fingerprint": "abc", "seed": 42, "n_samples": 30}
+    scorer = {"version": "0.8.0", "settings_hash": "s1"}
+    return {"experiment_name": name, "data_source": source, "scorer": scorer, "results": rows, **changes}
+
+
+def on(**parts):
+    return {"data_source": {"dataset_fingerprint": "abc", "seed": 42, "n_samples": 30, **parts}}
+
+
+def with_score(value):
+    run = stored_run("b")
+    run["results"][0]["overall_score"] = value
+    return run
+
+
+GATED = [  # candidate, exit code, part of what is said
+    (stored_run("b"), 0, ""),
+    (stored_run("b", **on(seed="42", n_samples="30")), 0, ""),
+    (stored_run("b", **on(seed=42.0)), 0, ""),
+    (stored_run("b", scorer={"version": "0.7.0", "settings_hash": "s1"}), 3, "another scorer version"),
+    (stored_run("b", scorer={"version": "0.8.0", "settings_hash": "s2"}), 3, "other settings: s1 and s2"),
+    (stored_run("b", scorer={}), 3, "not stated"),
+    (stored_run("b", **on(dataset_fingerprint=None)), 3, "states no fingerprint"),
+    (stored_run("b", **on(seed=None)), 3, "states no seed"),
+    (stored_run("b", **on(seed=0)), 3, "another surface"),
+    (stored_run("b", **on(seed="forty-two")), 3, "another surface"),
+    (stored_run("b", n=20, **on(n_samples=20)), 3, "another surface"),
+    (stored_run("b", n=20), 3, "10 documents are not in the second run"),  # the same surface, it says
+    (with_score(None), 3, "no overall_score where the baseline has one: d00"),
+    (with_score("NaN"), 3, "no overall_score where the baseline has one: d00"),
+    (with_score(1e300), 4, "d00 has overall_score 1e+300"),
+    (stored_run("b", results=[]), 4, "results"),
+    (stored_run("b", results=stored_run("b")["results"] * 2), 4, "more than once"),
+]
+
+
+@pytest.mark.parametrize("candidate, code, said", GATED)
+def test_the_gate_refuses_what_is_not_on_its_surface(candidate, code, said, tmp_path):
+    files = []
+    for name, run in (("a", stored_run("a")), ("b", candidate)):
+        files.append(str(tmp_path / f"{name}.json"))
+        (tmp_path / f"{name}.json").write_text(json.dumps(run))
+    done = CliRunner().invoke(gate_app, files)
+    assert (done.exit_code, said in done.stderr) == (code, True), done.stderr
