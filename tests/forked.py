@@ -69,8 +69,8 @@ def forked(kind: str, path: str, seconds: float) -> int:
     pid = os.fork()
     if not pid:
         child(kind, path)
-    end, done = time.monotonic() + seconds, 0
-    while not done and time.monotonic() < end:
+    end, done, parent = time.monotonic() + seconds, 0, os.getppid()
+    while not done and time.monotonic() < end and os.getppid() == parent:
         done, status = os.waitpid(pid, os.WNOHANG)
         time.sleep(0.02)
     with contextlib.suppress(ProcessLookupError, PermissionError):
