@@ -18,16 +18,16 @@ _WHOLE_FLOAT = re.compile(r"\s*[0-9]{1,40}\.0{1,6}\s*")
 _LAST_WORD = re.compile(r"\s([^\W\d_][\w.]{0,14})[\s.,;)]*\Z")
 
 
-def _suffix_start(text):
-    "Where a corporate suffix begins at the end of a text, or `None`."
-    found = _LAST_WORD.search(text[-40:])
-    if found is None:
+def _suffix_start(text, end):
+    "Where a corporate suffix that ends at `end` begins, or `None`."
+    tail = text[max(0, end - 40) : end]
+    found = _LAST_WORD.search(tail)
+    word = "".join(tokens(found[1])).upper() if found else ""
+    if word not in CORPORATE_SUFFIXES:
         return None
-    word, start = "".join(tokens(found[1])).upper(), len(text) - len(text[-40:]) + found.start()
-    before = tokens(text[:start])
-    if word not in CORPORATE_SUFFIXES or not before:
-        return None
-    return None if len(word) == 2 and before[-1][-1].isdigit() else start
+    start = end - len(tail) + found.start()
+    before = next((c for c in map(text.__getitem__, range(start - 1, -1, -1)) if c.isalnum()), None)
+    return None if before is None or (len(word) == 2 and before.isdigit()) else start
 
 # %% ../../nbs/21_fields.ids.ipynb #6ad7e5c8
 def normalize_id(
@@ -39,11 +39,10 @@ def normalize_id(
     text = fold(as_text(value))
     if _WHOLE_FLOAT.fullmatch(text):
         text = text.partition(".")[0]
-    start = _suffix_start(text)
+    end = start = len(text)
     while start is not None:
-        text = text[:start]
-        start = _suffix_start(text)
-    return "".join(tokens(text)).upper()
+        end, start = start, _suffix_start(text, start)
+    return "".join(tokens(text[:end])).upper()
 
 # %% ../../nbs/21_fields.ids.ipynb #758c9eab
 def decide_id(
