@@ -62,12 +62,13 @@ def _table():
 
 
 _ROWS = _table()
+_FIRST_WORDS = frozenset(_ROWS)
 
 # %% ../nbs/13a_places.ipynb #4a756c57
 def _spans(words):
     "Places in a row of tokens: (place, first token, end), longest name first, left to right."
     i, found = 0, []
-    if _ROWS.keys().isdisjoint(words):
+    if _FIRST_WORDS.isdisjoint(words):
         return found
     while i < len(words):
         for row, place in _ROWS.get(words[i], ()):
@@ -91,7 +92,8 @@ def find_places(
     """The states and countries that a text names, the longest name at each spot.
 
     A place is given by one name, whichever it goes by in the text: "PRC" is "china". Never raises."""
-    return tuple(sorted({place for place, *_ in _found(as_text(text))}))
+    found = _found(as_text(text))
+    return tuple(sorted({place for place, *_ in found})) if found else ()
 
 
 def place_tokens(

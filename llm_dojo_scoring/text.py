@@ -10,7 +10,7 @@ import re
 import string
 import unicodedata
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from decimal import Decimal
 from functools import lru_cache
 
@@ -19,8 +19,9 @@ from rapidfuzz import fuzz
 from .core import Verdict, is_null, leaves
 
 # %% auto #0
-__all__ = ['CORPORATE_SUFFIXES', 'STOPWORDS', 'as_text', 'fold', 'tokens', 'token_counts', 'normalize_text', 'content_tokens',
-           'token_f1', 'token_coverage', 'token_set_jaccard', 'sequence_ratio', 'token_set_ratio', 'decide_wordless']
+__all__ = ['CORPORATE_SUFFIXES', 'STOPWORDS', 'as_text', 'fold', 'is_plain', 'tokens', 'tokens_in_turn', 'token_counts',
+           'normalize_text', 'content_tokens', 'token_f1', 'token_coverage', 'token_set_jaccard', 'sequence_ratio',
+           'token_set_ratio', 'decide_wordless']
 
 # %% ../nbs/10_text.ipynb #3871881f
 def as_text(
@@ -100,9 +101,21 @@ class _Separators(dict):
 
 _SEPARATORS = _Separators()
 _LONG = 20_000  # of longer texts only the last few are kept
+_MARKS = frozenset(map(ord, PUNCTUATION)) | {*range(33), 127}
+#: What each byte of plain ASCII becomes before a text is cut at blanks: capitals small, marks blank.
+WORD_BYTES = bytes(32 if b in _MARKS else ord(chr(b).lower()) if b < 128 else b for b in range(256))
 
 # %% ../nbs/10_text.ipynb #e392f495
+def is_plain(
+    text: str,  # Any text
+) -> bool:  # Can its words be read byte by byte?
+    "Is the text ASCII without a hyphen that an end of line may follow, so that `WORD_BYTES` says all there is to fold?"
+    return text.isascii() and not ("-" in text and "\n" in text)
+
+
 def _cut(text):
+    if is_plain(text):
+        return tuple(text.encode().translate(WORD_BYTES).decode().split())
     return tuple(_fold.__wrapped__(text).translate(_SEPARATORS).split())
 
 
@@ -120,6 +133,19 @@ def tokens(
 
     An empty list when there is nothing but punctuation. Source: Scoring & Metrics Reference, section 3."""
     return list(_tokens(text if isinstance(text, str) else as_text(text)))
+
+
+_WORD = re.compile("[0-9A-Za-z]+")
+_SOON = 80  # characters; a shorter text is cut at once
+
+
+def tokens_in_turn(
+    text: str,  # Any text
+) -> Iterator[str]:  # Its plain tokens in order
+    "The tokens of a text one by one: a long text is cut no further than they are asked for."
+    if len(text) < _SOON or not is_plain(text):
+        return iter(_tokens(text))
+    return (found[0].lower() for found in _WORD.finditer(text))
 
 # %% ../nbs/10_text.ipynb #5d1d5c55
 @lru_cache(maxsize=16_384)

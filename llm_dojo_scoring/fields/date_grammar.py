@@ -372,6 +372,8 @@ def candidates(
     low: str,  # A `lower_form`, or a piece of one that begins with neither letter nor figure
 ) -> list[Reading]:  # In the order in which they come first; they may overlap
     "Every reading of every form, before it is decided which one stands."
+    if low.isascii() and not low.islower():  # without a letter nothing is named
+        return [*_whole(low), *_figures(low)]
     abroad = (_checked(s, e, [why], *parts) for s, e, why, *parts in read_abroad(low) if _in_reach(parts[0]))
     return [*_whole(low), *_named(low), *abroad, *_figures(low)]
 

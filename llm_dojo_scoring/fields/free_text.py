@@ -6,10 +6,9 @@
 from __future__ import annotations
 
 import re
-from collections import Counter, defaultdict
+from collections import Counter
 from collections.abc import Sequence
 from functools import lru_cache
-from itertools import chain
 
 import numpy as np
 
@@ -17,6 +16,7 @@ from ..core import Verdict
 from ..embedding import rescue, rescue_matrix
 from ..places import find_places, place_tokens
 from ..text import as_text, content_tokens, decide_wordless, token_f1, tokens
+from ..word_numbers import number_words
 
 # %% auto #0
 __all__ = ['decide_free_text', 'score_free_text_field', 'decide_containment', 'score_containment_field', 'free_text_similarities',
@@ -89,6 +89,8 @@ def score_free_text_field(
 def _lost_place(p, e):
     "The words of the label's places that the prediction replaces by others, and a note; nothing when it does not."
     wanted, here = set(find_places(e)), set(find_places(p))
+    if not wanted or not here:
+        return frozenset(), ""
     lost, others = sorted(wanted - here), sorted(here - wanted)
     if not lost or not others:
         return frozenset(), ""
@@ -135,57 +137,44 @@ def score_containment_field(
     return _coverage(p, e)[0] if verdict is None else verdict.score
 
 # %% ../../nbs/26_fields.free_text.ipynb #3afe0ffb
-_FEW = 200  # pairs of texts that are compared set by set
-_KEPT_CHARACTERS = 20_000  # the sets of longer texts are not kept
+_FEW = 12  # pairs of texts that are compared set by set
 
 
-def _sets(text):
+def _mentioned(text):
     "The distinct words of a text; each further mention of one as (word, which); and how many words it has."
     words = tokens(text)
-    distinct = frozenset(words)
-    further = Counter(words).items() if len(distinct) < len(words) else ()
-    return distinct, frozenset([(word, k) for word, n in further if n > 1 for k in range(1, n)]), len(words)
-
-
-_sets_kept = lru_cache(maxsize=4_096)(_sets)
+    seen, further = set(), []
+    again = [word for word in words if word in seen or seen.add(word)]
+    if again:
+        further = [(word, k) for word, n in Counter(again).items() for k in range(n)]
+    return seen, frozenset(further), len(words)
 
 
 def _overlaps_of_few(items, labels):
     "`_overlaps` of short lists."
-    sets = [
-        [_sets_kept(t) if len(t) <= _KEPT_CHARACTERS else _sets(t) for t in side] for side in (items, labels)
-    ]
-    distinct, further = (
-        np.array([[len(a[k] & b[k]) for b in sets[1]] for a in sets[0]], dtype=float) for k in (0, 1)
-    )
-    sizes = (np.array([n for *_, n in side], dtype=float) for side in sets)
-    return distinct + further, distinct, np.array([len(words) for words, *_ in sets[1]]), *sizes
+    mine, yours = (list(map(_mentioned, side)) for side in (items, labels))
+    distinct = [[len(a[0] & b[0]) for b in yours] for a in mine]
+    shared = [[len(a[0] & b[0]) + len(a[1] & b[1]) for b in yours] for a in mine]
+    figures = shared, distinct, [len(b[0]) for b in yours], [a[2] for a in mine], [b[2] for b in yours]
+    return tuple(np.array(figure, dtype=float) for figure in figures)
 
 # %% ../../nbs/26_fields.free_text.ipynb #4bfcbf90
 _DENSE = 200_000  # cells of the two word tables; beyond that rare words are counted one by one
+_TABLE = 1_000_000  # pairs of texts times words up to which all counts stand in one table
 
 
-def _numbered(texts):
-    "The row and the number of each word, and how many words there are to number."
-    cut = list(map(tokens, texts))
-    numbers = defaultdict()
-    numbers.default_factory = numbers.__len__  # a new word gets the next number
-    words = np.fromiter(map(numbers.__getitem__, chain.from_iterable(cut)), dtype=np.int64)
-    return np.repeat(np.arange(len(cut)), list(map(len, cut))), words, len(numbers)
-
-
-_TABLE = 250_000  # pairs of texts times words up to which all counts stand in one table
-
-
-def _overlaps_in_a_table(rows, words, n_words, shape):
+def _overlaps_in_a_table(words, sizes, n_words, shape):
     "The overlaps of some dozens of texts from a table of counts, a row for each text."
-    counts = np.bincount(rows * n_words + words, minlength=sum(shape) * n_words).astype(np.float32)
-    counts = counts.reshape(sum(shape), n_words)
-    mine, yours = np.split(counts, shape[:1])
-    shared = np.minimum(mine[:, None], yours).sum(axis=2)
-    there = np.minimum(counts, 1)
-    distinct = there[: shape[0]] @ there[shape[0] :].T
-    figures = shared, distinct, there[shape[0] :].sum(axis=1), mine.sum(axis=1), yours.sum(axis=1)
+    n, k = shape[0], sum(shape)
+    cells = words + np.arange(0, k * n_words, n_words).repeat(sizes) if n_words else words
+    counts = np.bincount(cells, minlength=k * n_words).reshape(k, n_words)
+    there = (counts > 0).astype(np.float32)
+    distinct = there[:n] @ there[n:].T
+    repeated = counts > 1
+    often = (repeated[:n].any(axis=0) & repeated[n:].any(axis=0)).nonzero()[0]
+    further = np.maximum(counts[:, often] - 1, 0).astype(np.float32)
+    shared = distinct + np.minimum(further[:n, None], further[n:]).sum(axis=2) if len(often) else distinct
+    figures = shared, distinct, there[n:].sum(axis=1), sizes[:n], sizes[n:]
     return tuple(figure.astype(float) for figure in figures)
 
 
@@ -234,9 +223,10 @@ def _overlaps(items, labels):
     shape = len(items), len(labels)
     if shape[0] * shape[1] <= _FEW:
         return _overlaps_of_few(items, labels)
-    rows, words, n_words = _numbered(items + labels)
+    words, sizes, n_words = number_words(items + labels)
     if shape[0] * shape[1] * n_words <= _TABLE and len(words) < 1 << 24:  # beyond, 32-bit floats do not count
-        return _overlaps_in_a_table(rows, words, n_words, shape)
+        return _overlaps_in_a_table(words, sizes, n_words, shape)
+    rows = np.repeat(np.arange(sum(shape)), sizes)
     rows, words, counts = _mentions(rows, words, n_words)
     distinct = _shared(rows, words, shape)
     n_distinct = np.bincount(rows, minlength=sum(shape))[shape[0] :]
@@ -254,9 +244,10 @@ def free_text_similarities(
     if not p or not e:
         return np.zeros((len(p), len(e)))
     shared, *_, of_items, of_labels = _overlaps(tuple(p), tuple(e))
-    precision = shared / np.maximum(of_items, 1)[:, None]
-    recall = shared / np.maximum(of_labels, 1)[None, :]
-    grid = 2 * precision * recall / np.where(shared > 0, precision + recall, 1)
+    precision, recall = shared / np.maximum(of_items, 1)[:, None], shared / np.maximum(of_labels, 1)
+    total = precision + recall
+    total[total == 0] = 1  # no word is shared
+    grid = 2 * precision * recall / total
     if not (of_items.all() or of_labels.all()):
         for i, j in np.argwhere(np.outer(of_items == 0, of_labels == 0)).tolist():
             grid[i, j] = decide_wordless(p[i], e[j]).score

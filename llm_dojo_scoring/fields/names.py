@@ -88,7 +88,8 @@ _NO_NUMBERS = ((), frozenset(), frozenset())
 def _from_words(words, size, places):
     bag, letters = frozenset(words), "".join(words)
     special = bag - _GENERIC
-    numbers = _rows_of_numbers(words) if any(map(str.isdigit, letters)) else _NO_NUMBERS
+    figures = not letters.isalpha() and any(map(str.isdigit, letters))
+    numbers = _rows_of_numbers(words) if figures else _NO_NUMBERS
     return _Name(
         words=words,
         bag=bag,
@@ -107,6 +108,8 @@ def _from_words(words, size, places):
 
 # %% ../../nbs/20_fields.names.ipynb #56bc65a5
 def _initials_joined(words):
+    if all(len(word) > 1 for word in words):
+        return tuple(words)
     out, run = [], ""
     for word in (*words, ""):
         if len(word) == 1 and word.isascii():
@@ -169,8 +172,9 @@ def _excluded(a, b):
         return why
     mine, yours = a.bag - b.bag, b.bag - a.bag
     for kind, of in (("number or letter", _sign), ("direction", _COMPASS.get)):
-        x, y = (set(filter(None, map(of, side))) for side in (mine, yours))
-        if x and y and not x & y:
+        x = set(filter(None, map(of, mine)))
+        y = set(filter(None, map(of, yours))) if x else x
+        if y and not x & y:
             return f"another {kind}: {', '.join(sorted(x))} against {', '.join(sorted(y))}"
     if a.places - b.places and b.places - a.places:
         here, there = (", ".join(sorted(side)) for side in (a.places - b.places, b.places - a.places))
@@ -358,6 +362,10 @@ def name_similarities(
     "All name scores between two lists; each cell is `score_name_field(item, label, embedding)`."
     p, e = [as_text(i) for i in items], [as_text(j) for j in labels]
     words = [[i for i, t in enumerate(side) if tokens(t)] for side in (p, e)]
+    if p and e and (len(words[0]), len(words[1])) == (len(p), len(e)):
+        return rescue_matrix(
+            _string_similarities(*(list(map(_read, side)) for side in (p, e))), p, e, embedding
+        )
     grid = np.zeros((len(p), len(e)))
     if words[0] and words[1]:
         reads = ([_read(side[i]) for i in rows] for side, rows in zip((p, e), words, strict=True))

@@ -95,24 +95,46 @@ def _threshold(threshold):
     return round(threshold, _PLACES)
 
 
-def _uncontested(worth):
+def _reaching(similarity, threshold):
+    "The cells of at least the threshold, row by row: rows, columns, and similarities to nine decimals."
+    least = _threshold(threshold)
+    rows, columns = (similarity >= least - 10.0**-_PLACES).nonzero()
+    worth = np.round(similarity[rows, columns], _PLACES)
+    reach = worth >= least
+    return tuple(cells[reach].tolist() for cells in (rows, columns, worth))
+
+
+def _free(rows, columns):
+    "Does no row and no column occur twice?"
+    return len(set(rows)) == len(rows) and len(set(columns)) == len(columns)
+
+
+def _uncontested(rows, columns, worth):
     "The pairs, when each row's best column is its own, or each column's best row; else `None`."
-    for matrix, pairs in ((worth, lambda i, j: (i, j)), (worth.T, lambda j, i: (i, j))):
-        best = matrix.argmax(axis=1).tolist()
-        if len(set(best)) == len(best):
-            return sorted(map(pairs, range(len(best)), best))
+    for mine, others in ((rows, columns), (columns, rows)):
+        best = {}
+        for one, other, similar in zip(mine, others, worth, strict=True):
+            if one not in best or similar > best[one][0]:
+                best[one] = similar, other
+        partners = [other for _, other in best.values()]
+        if len(set(partners)) == len(partners):
+            pairs = zip(best, partners, strict=True)
+            return sorted(pairs if mine is rows else ((i, j) for j, i in pairs))
 
 
-def _assigned(worth):
+def _assigned(rows, columns, worth):
     "The pairs of the best assignment, in whole numbers, where sums are exact and ties are ties."
     from scipy.optimize import linear_sum_assignment
 
-    paired = worth > -np.inf
+    kept, cells = zip(*(np.unique(side, return_inverse=True) for side in (rows, columns)), strict=True)
+    matrix = np.full((len(kept[0]), len(kept[1])), -np.inf)
+    matrix[cells] = worth
+    worth, paired = matrix, matrix > -np.inf
     # One more pair outweighs the total similarity of all others, which is at most one unit for each row.
     unit = 10.0**_PLACES
     gain = np.where(paired, np.rint(worth * unit) + len(worth) * unit, 0.0)
     rows, columns = linear_sum_assignment(gain, maximize=True)
-    return [(i, j) for i, j in zip(rows, columns, strict=True) if paired[i, j]]
+    return [(int(kept[0][i]), int(kept[1][j])) for i, j in zip(rows, columns, strict=True) if paired[i, j]]
 
 # %% ../../nbs/30_lists.matching.ipynb #9fb4ba6a
 def only_pairs(
@@ -122,10 +144,8 @@ def only_pairs(
     list[tuple[int, int]] | None
 ):  # All (row, column) of at least `threshold`, or `None` when two of them compete
     "The pairs, where nothing has to be decided: no row and no column has two cells of at least `threshold`."
-    rows, columns = (np.round(similarity, _PLACES) >= _threshold(threshold)).nonzero()
-    rows, columns = rows.tolist(), columns.tolist()
-    if len(set(rows)) == len(rows) and len(set(columns)) == len(columns):
-        return list(zip(rows, columns, strict=True))
+    rows, columns, _ = _reaching(np.asarray(similarity, dtype=float), threshold)
+    return list(zip(rows, columns, strict=True)) if _free(rows, columns) else None
 
 
 def optimal_pairs(
@@ -139,13 +159,8 @@ def optimal_pairs(
     matrix = np.asarray(similarity, dtype=float)
     if matrix.ndim != 2:
         refuse("similarity", "a matrix, one row an item and one column a label", matrix.shape)
-    pairs = only_pairs(matrix, threshold)
-    if pairs is not None:
-        return pairs
-    worth = np.round(matrix, _PLACES)
-    worth = np.where(worth >= _threshold(threshold), worth, -np.inf)
-    rows, columns = (np.flatnonzero((worth > -np.inf).any(axis=axis)) for axis in (1, 0))
-    worth = worth[np.ix_(rows, columns)]
-    pairs = _uncontested(worth)
-    pairs = _assigned(worth) if pairs is None else pairs
-    return [(int(rows[i]), int(columns[j])) for i, j in pairs]
+    cells = _reaching(matrix, threshold)
+    if _free(*cells[:2]):
+        return list(zip(*cells[:2], strict=True))
+    pairs = _uncontested(*cells)
+    return _assigned(*cells) if pairs is None else pairs

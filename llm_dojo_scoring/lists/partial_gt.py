@@ -5,13 +5,15 @@
 # %% ../../nbs/31_lists.partial_gt.ipynb #9a4393ac
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
+from itertools import islice
 from typing import NamedTuple
 
 import numpy as np
 
 from .matching import optimal_pairs
-from ..text import tokens
+from ..text import is_plain, tokens, tokens_in_turn
 
 # %% auto #0
 __all__ = ['ROLE_WORDS', 'is_role_label', 'names_party', 'contained_in', 'Rescue', 'rescue_labels', 'count_used']
@@ -36,7 +38,7 @@ def _is_role(word):
 
 def _telling(text):
     "The words of a text that could say who is meant, one by one."
-    return (word for word in tokens(text) if word not in _SMALL_WORDS and len(word) > 1)
+    return (word for word in tokens_in_turn(text) if word not in _SMALL_WORDS and len(word) > 1)
 
 # %% ../../nbs/31_lists.partial_gt.ipynb #165e7665
 def is_role_label(
@@ -47,7 +49,9 @@ def is_role_label(
     One to three role words, in singular or plural, besides articles and "and". Never raises.
     Source: Scoring & Metrics Reference, section 3, "Partial ground truth"."""
     n_roles = 0
-    for word in _telling(label):
+    for word in tokens_in_turn(label):
+        if word in _SMALL_WORDS or len(word) == 1:
+            continue
         n_roles += 1
         if n_roles > _MOST_ROLES or not _is_role(word):
             return False
@@ -68,10 +72,15 @@ def _run(text):
     return f" {' '.join(tokens(text))} "
 
 
+_SEVEN_WORDS = re.compile(r"[^0-9A-Za-z]*(?:[0-9A-Za-z]+[^0-9A-Za-z]+){6}[0-9A-Za-z]")
+
+
 def _short(label):
     "Has the label as many words as a contained label has?"
     fewest, most = _CONTAINED
-    return fewest <= len(tokens(label)) <= most
+    if is_plain(label) and _SEVEN_WORDS.match(label):
+        return False
+    return fewest <= len(list(islice(tokens_in_turn(label), most + 1))) <= most
 
 # %% ../../nbs/31_lists.partial_gt.ipynb #97fdf171
 def contained_in(

@@ -22,7 +22,7 @@ from ..fields.money import find_amounts, score_money_field
 from ..fields.names import name_similarities
 from .matching import clean_items, only_pairs, optimal_pairs
 from .partial_gt import Rescue, count_used, rescue_labels
-from ..text import fold, tokens
+from ..text import WORD_BYTES, fold, tokens
 
 # %% auto #0
 __all__ = ['distinct_labels', 'ListMatch', 'match_list', 'EntityListScore', 'score_entity_list']
@@ -48,6 +48,16 @@ def _form(text, element_type):
     "What two texts of this type have in common when they say the same."
     return _NORMAL_FORMS.get(element_type, _words)(text)
 
+
+_NO_LETTERS = bytes(b for b in range(128) if not chr(b).isalnum())
+
+
+def _letters(text):
+    "The letters and figures of a text, run together; where they differ, the words do."
+    if text.isascii():
+        return text.encode().translate(WORD_BYTES, delete=_NO_LETTERS)
+    return "".join(tokens(text)).encode("utf-8", "surrogatepass")
+
 # %% ../../nbs/32_lists.score.ipynb #7791d9a5
 def distinct_labels(
     labels: Sequence[str],  # Labels as texts
@@ -56,6 +66,8 @@ def distinct_labels(
     """Leave out labels that repeat another one in normal form.
 
     Of several spellings the first in alphabetical order stays, so that the order of the list decides nothing."""
+    if element_type not in _NORMAL_FORMS and len({*map(_letters, labels)}) == len(labels):
+        return list(labels)
     kept = {}
     for label in labels:
         form = _form(label, element_type)
@@ -79,10 +91,12 @@ def _similarities(element_type, items, labels, embedding):
         return _held(pairs, items, labels) if element_type == "containment" else pairs
     if element_type != "free_text":
         return np.asarray(name_similarities(items, labels, embedding), dtype=float)
-    enough = get_settings().field_scoring.verification_token_coverage
     similar = np.asarray(free_text_similarities(items, labels, embedding), dtype=float)
     covered = coverage_matrix(items, labels)
-    return _held(np.where(covered >= enough, np.maximum(similar, covered), similar), items, labels)
+    enough = covered >= get_settings().field_scoring.verification_token_coverage
+    if enough.any():
+        similar = np.where(enough, np.maximum(similar, covered), similar)
+    return _held(similar, items, labels)
 
 
 def _held(similarity, items, labels):
@@ -156,8 +170,11 @@ def _compared(element_type, items, labels, embedding):
     if not rows or not columns:
         return np.zeros((len(items), len(labels)))
     matrix = _similarities(element_type, rows, columns, embedding)
-    row_of, column_of = ({text: k for k, text in enumerate(texts)} for texts in (rows, columns))
-    return matrix[[row_of[item] for item in items]][:, [column_of[label] for label in labels]]
+    for axis, (sorted_, given) in enumerate(((rows, items), (columns, labels))):
+        if sorted_ != given:
+            place = {text: k for k, text in enumerate(sorted_)}
+            matrix = matrix.take([place[text] for text in given], axis=axis)
+    return matrix
 
 
 def _alphabetical(texts):
@@ -170,12 +187,15 @@ def _paired(element_type, items, labels, similarity):
     if pairs is not None:
         return pairs
     rows, columns = _alphabetical(items), _alphabetical(labels)
-    worth = similarity[np.ix_(rows, columns)]
-    column_of = {_form(labels[j], element_type): k for k, j in enumerate(columns)}
+    worth = similarity.take(rows, axis=0).take(columns, axis=1)
+    likely = _letters if element_type not in _NORMAL_FORMS else lambda text: _form(text, element_type)
+    columns_of = {}
+    for m, j in enumerate(columns):
+        columns_of.setdefault(likely(labels[j]), []).append(m)
     for k, i in enumerate(rows):
-        same = column_of.get(_form(items[i], element_type))
-        if same is not None:
-            worth[k, same] += _LAST_PLACE
+        for m in columns_of.get(likely(items[i]), ()):
+            if _form(items[i], element_type) == _form(labels[columns[m]], element_type):
+                worth[k, m] += _LAST_PLACE
     return sorted((rows[k], columns[m]) for k, m in optimal_pairs(worth))
 
 
