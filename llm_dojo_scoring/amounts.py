@@ -6,10 +6,12 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 from dataclasses import dataclass
 from decimal import Context, Decimal
 from fractions import Fraction
-from functools import lru_cache
+from functools import cached_property, lru_cache
+from itertools import chain
 from typing import NamedTuple
 
 from .currencies import find_currency_marks
@@ -17,7 +19,7 @@ from .numbers_in_text import find_numbers
 from .values import Candidates, Value, plain
 
 # %% auto #0
-__all__ = ['MoneyValue', 'find_amounts']
+__all__ = ['MoneyValue', 'AmountSearch', 'find_amounts']
 
 # %% ../nbs/14c_amounts.ipynb #b4282934
 @dataclass(frozen=True)
@@ -48,7 +50,7 @@ _SCANNED = re.compile(
     r"(?<![A-Za-z0-9.,])(?:(?=[0-9])[0-9OoIl]{1,3}|(?<=[$€£¥])[Il])(?:,[0-9OoIl]{3}){1,5}(?![A-Za-z0-9])"
 )
 _COMMA_GROUP = re.compile(r",(?=[0-9OoIl]{3})")
-_LETTER_DIGITS = str.maketrans("OoIl", "0011")
+_LETTERS_READ, _LETTER_DIGITS = frozenset("OoIl"), str.maketrans("OoIl", "0011")
 _LETTER = re.compile(
     r" ?(MM|Mn|mln|mio|mn|mil|M|K|mrd|mld|bn|bln|B|tn|trn)(?![a-z])|((?-i:T))(?![A-Za-z])|(MM|M|K|bn|B)(?=[A-Z]{3}(?![a-z]))",
     re.I,
@@ -111,7 +113,8 @@ def _with_mark_behind(amount, mark, flat):
     bracketed = gap.strip() == ")" and not flat[: amount.start].strip(" (") and not amount.codes  # (500) USD
     if gap not in ("", " ", "\n", "  ", "-") and not bracketed and not (gap == ". " and amount.factor > 1):
         return amount
-    codes = tuple(c for c in mark.codes if c in amount.codes) if amount.codes else mark.codes
+    same = not amount.codes or amount.codes == mark.codes
+    codes = mark.codes if same else tuple(c for c in mark.codes if c in amount.codes)
     next_to_digit = flat[mark.end : mark.end + 2].strip(" ")[:1].isdigit()
     if (
         not codes
@@ -261,41 +264,48 @@ def _alone(flat):
 
 # %% ../nbs/14c_amounts.ipynb #64b4b93a
 _NEAR, _SHORT = 130, 600  # characters searched before a mark; texts below are searched whole
+_APART = 100  # characters from one stretch to the next: more than an amount reaches beyond its window
 _DIVIDE = Context(prec=80)
 
 
-def _near_marks(flat, marks):
-    "The numbers near the marks."
-    windows = []
+class _Stretch(NamedTuple):
+    marks: list  # Currency marks near one another
+    windows: list  # Around them, where numbers are looked for
+
+
+def _stretches(flat, marks):
+    "The marks in groups, so far from one another that no amount depends on what another group holds."
+    out = []
     for mark in marks:
         near = max(mark.start - _NEAR, 0)
         blank, stop = flat.rfind(" ", max(near - _NEAR, 0), near), mark.end + _NEAR
         start = near if blank < 0 else blank
+        if not out or flat[out[-1].windows[-1][1] + _APART : max(start - 1, 0)].strip():
+            out.append(_Stretch([], []))
+        windows = out[-1].windows
         if windows and start <= windows[-1][1]:
             start = windows.pop()[0]
         windows.append((start, stop))
-    return find_numbers(flat, within=windows, glued=True, lakhs=True)
+        out[-1].marks.append(mark)
+    return out
 
 
 def _rescanned(flat):
     "The text with digits for the letters that a scanner took them for, inside grouped numbers."
     parts, at = [], 0
     for comma in _COMMA_GROUP.finditer(flat):
+        if _LETTERS_READ.isdisjoint(flat[max(comma.start() - 3, 0) : comma.start() + 20]):
+            continue
         for start in range(max(at, comma.start() - 3), comma.start()):
             if found := _SCANNED.match(flat, start):
                 parts += flat[at:start], found[0].translate(_LETTER_DIGITS)
                 at = found.end()
                 break
-    return "".join([*parts, flat[at:]])
+    return "".join([*parts, flat[at:]]) if parts else flat
 
 
-def _read(text):
-    flat = _rescanned(plain(text))
-    marks = find_currency_marks(flat)
-    numbers = find_numbers(flat, glued=True, lakhs=True) if len(flat) < _SHORT else _near_marks(flat, marks)
-    amounts = _neighbours(_marked(flat, marks, numbers), flat) if marks else []
-    if not amounts and len(flat) < _SHORT // 3:
-        amounts = _alone(flat)
+def _values(text, flat, amounts):
+    "The amounts as values of the text."
     for a in amounts:
         number = a.number / 100 if a.minor else a.number
         amount = Decimal(number.numerator)
@@ -304,13 +314,86 @@ def _read(text):
         yield MoneyValue(text[a.start : a.end], a.start, a.end, a.why, amount, a.codes, a.words)
 
 
-_remembered = lru_cache(8192)(lambda text: Candidates(_read(text), text))
+def _read_whole(text):
+    "The amounts of a short text."
+    flat = _rescanned(plain(text))
+    marks = find_currency_marks(flat)
+    numbers = find_numbers(flat, glued=True, lakhs=True) if marks else ()
+    amounts = _neighbours(_marked(flat, marks, numbers), flat)
+    if not amounts and len(flat) < _SHORT // 3:
+        amounts = _alone(flat)
+    return _values(text, flat, amounts)
+
+
+_remembered = lru_cache(8192)(lambda text: AmountSearch(text).all)
 
 # %% ../nbs/14c_amounts.ipynb #5622b409
+_SCALE_WORD = re.compile("hundred|thousand|illion|dozen|lakh|crore|(?<![a-z])lac")
+_LETTERED = re.compile(rf"[0-9)](?:{_LETTER.pattern})", re.I)
+_WORDS_REACH = 102
+
+
+def _figures(flat, stretch):
+    "The figures of a stretch without marks of thousands; `None` where they may mean another sum."
+    piece = flat[stretch.windows[0][0] : stretch.windows[-1][1] + _APART]
+    if not piece.isascii() or _LETTERED.search(piece) or _SCALE_WORD.search(piece.lower()):
+        return None
+    return piece.replace(",", "").replace(".", "").replace(" ", "").replace("'", "")
+
+# %% ../nbs/14c_amounts.ipynb #f57fd9ad
+class AmountSearch:
+    "A text whose amounts of money are read as far as a question needs them."
+
+    def __init__(
+        self,
+        text: str,  # Any text
+    ):
+        self.text, self._known = text, {}
+
+    @cached_property
+    def _flat(self):
+        return _rescanned(plain(self.text))
+
+    @cached_property
+    def _parts(self):
+        stretches = _stretches(self._flat, find_currency_marks(self._flat))
+        return [(stretch, _figures(self._flat, stretch)) for stretch in stretches]
+
+    def _of(self, stretch):
+        "The amounts of one stretch."
+        start = stretch.marks[0].start
+        if start not in self._known:
+            numbers = find_numbers(self._flat, within=stretch.windows, glued=True, lakhs=True)
+            found = _neighbours(_marked(self._flat, stretch.marks, numbers), self._flat)
+            self._known[start] = tuple(_values(self.text, self._flat, found))
+        return self._known[start]
+
+    @cached_property
+    def all(self) -> Candidates:
+        "Every amount, in the order of the text."
+        if len(self.text) < _SHORT:
+            return Candidates(_read_whole(self.text), self.text)
+        return Candidates(chain.from_iterable(self._of(stretch) for stretch, _ in self._parts), self.text)
+
+    def about(
+        self,
+        amount: Decimal,  # A sum, of either sign
+    ) -> Iterator[MoneyValue]:  # In the order of the text
+        "The amounts among which are all that lie within two cents of the sum or of its negative."
+        whole = int(abs(amount))
+        if len(self.text) < _SHORT or whole < _WORDS_REACH:
+            yield from self.all
+            return
+        forms = [str(whole + n) for n in range(-2, 2)]
+        for stretch, figures in self._parts:
+            if figures is None or any(form in figures for form in forms):
+                yield from self._of(stretch)
+
+# %% ../nbs/14c_amounts.ipynb #7549f77e
 def find_amounts(
     text: str,  # Any text, from "$2M" to a whole contract
 ) -> Candidates:  # `MoneyValue`s in the order of the text
     """Find every amount of money that a text states, by the rules above.
 
     Offsets are into `text`. Time is linear in the length of the text; short texts are remembered."""
-    return _remembered(text) if len(text) < 2 * _SHORT else Candidates(_read(text), text)
+    return _remembered(text) if len(text) < 2 * _SHORT else AmountSearch(text).all

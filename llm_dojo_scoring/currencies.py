@@ -9,8 +9,8 @@ import re
 from functools import lru_cache
 from typing import NamedTuple
 
-from .values import lowered, plain
-from .word_search import WordStarts
+from .values import plain
+from .word_search import WordStarts, capital_codes, small_letters
 
 # %% auto #0
 __all__ = ['CurrencyMark', 'find_currency_marks', 'currency_codes']
@@ -70,7 +70,8 @@ _SMALL = "usd eur gbp cad aud jpy chf cny inr hkd sgd nzd sek nok dkk mxn zar br
 _CODE = re.compile(
     r"[A-Z][A-Z][A-Z](?![A-Za-z])(?:(?<![A-Za-z]...)|(?<=[0-9 ][KMBkmb]...)|(?<=[0-9 ](?:MM|mm|[Bb]n)...))"
 )
-_IN_TEXT, _IN_LOWER = WordStarts([*_SMALL, *_LETTERS]), WordStarts(_WORDS)
+_IN_TEXT, _IN_ANY_CASE = WordStarts([*_SMALL, *_LETTERS]), WordStarts(_WORDS, any_case=True)
+_COUNTRY_BEFORE, _BEHIND = 27, 40  # characters around a word in which its country stands
 _SCALE_LETTER = re.compile(r"[0-9] ?(?:[KMBkmb]|MM|mm|[Bb]n)$")
 _OF = re.compile(
     rf"(?<![A-Za-z])(?:{'|'.join(sorted(map(re.escape, _PREFIXED), key=len, reverse=True))}) ?$", re.I
@@ -84,10 +85,10 @@ _BESIDE_DIGIT = re.compile(r"\.?[ ]?[0-9]")
 
 @lru_cache(1)
 def _codes():
-    "The ISO codes of all present and former currencies."
+    "The ISO codes of all present and former currencies, but for those that are English words."
     from babel.core import get_global  # loaded when a code is first looked up, not at import
 
-    return frozenset(get_global("all_currencies"))
+    return frozenset(get_global("all_currencies")) - _ENGLISH_WORDS
 
 # %% ../nbs/14b_currencies.ipynb #6acead7d
 class CurrencyMark(NamedTuple):
@@ -102,23 +103,25 @@ class CurrencyMark(NamedTuple):
 # %% ../nbs/14b_currencies.ipynb #710b3ebd
 def _sign_marks(flat):
     "Signs, each with the letters before it that say whose dollar it is."
-    signs = "".join(sign for sign in _SIGNS if sign in flat)
-    for found in re.finditer(f"[{signs}]", flat) if signs else ():
-        at, sign = found.start(), found[0]
-        lettered = sign in "$¥￥" and (flat[at - 1 : at].isalpha() or flat[at - 1 : at] in (" ", "."))
-        of = _OF.search(flat, max(at - 5, 0), at) if lettered else None
-        codes = (_PREFIXED[of[0].strip().lower()],) if of else _SIGNS[sign]
-        yield CurrencyMark(codes, of.start() if of else at, at + 1, sign == "¢", True)
+    for sign, codes in _SIGNS.items():
+        at = flat.find(sign)
+        while at >= 0:
+            lettered = sign in "$¥￥" and (flat[at - 1 : at].isalpha() or flat[at - 1 : at] in (" ", "."))
+            of = _OF.search(flat, max(at - 5, 0), at) if lettered else None
+            start, whose = (of.start(), (_PREFIXED[of[0].strip().casefold()],)) if of else (at, codes)
+            yield CurrencyMark(whose, start, at + 1, sign == "¢", True)
+            at = flat.find(sign, at + 1)
 
 
 def _code_marks(flat):
     "ISO codes in capitals, the large ones in small letters too, and abbreviations beside digits."
-    for found in _CODE.finditer(flat):
-        at, code = found.start(), found[0]
-        if code not in _codes() or code in _ENGLISH_WORDS:
+    codes = _codes()
+    for at in capital_codes(flat):
+        code = flat[at : at + 3]
+        if code not in codes or not _CODE.match(flat, at):
             continue
         if not flat[at - 1 : at].isalpha() or _SCALE_LETTER.search(flat, max(at - 4, 0), at):  # 2MUSD
-            yield CurrencyMark((code,), *found.span())
+            yield CurrencyMark((code,), at, at + 3)
     for at, word in _IN_TEXT.places(flat):
         end = at + len(word)
         if word not in _LETTERS:
@@ -130,18 +133,20 @@ def _code_marks(flat):
             yield CurrencyMark(_LETTERS[word], at, end + (flat[end : end + 1] == "."))
 
 
-def _word_marks(low):
+def _word_marks(flat):
     "Currencies in words, each with the country before it."
-    for at, word in _IN_LOWER.places(low):
-        found, codes = _AFTER_WORD.match(low, at + len(word)), _WORDS[word]
+    for at, word in _IN_ANY_CASE.places(flat):
+        first, end = max(at - _COUNTRY_BEFORE, 0), at + len(word)
+        low = small_letters(flat[first : end + _BEHIND])
+        found, codes = _AFTER_WORD.match(low, end - first), _WORDS[word]
         if not found:
             continue
-        country = _COUNTRY.search(low, max(at - 26, 0), at)
+        country = _COUNTRY.search(low, max(at - 26, 0) - first, at - first)
         own = _COUNTRIES.get(country[1].replace(".", "")) if country else None
         own = "GBP" if found["sterling"] else "USD" if found["us"] else own
-        start = country.start() if country and own in codes else at
+        start = first + country.start() if country and own in codes else at
         minor = word.startswith(("cent", "pen"))
-        yield CurrencyMark((own,) if own in codes else codes, start, found.end(), minor)
+        yield CurrencyMark((own,) if own in codes else codes, start, first + found.end(), minor)
 
 # %% ../nbs/14b_currencies.ipynb #db11cb3b
 def find_currency_marks(
@@ -152,11 +157,8 @@ def find_currency_marks(
     Offsets are into `text`. A word that may mean something else ("won", "pounds") counts: whether a
     number stands beside it is the caller's question. Time is linear in the length of the text."""
     flat = plain(text)
-    low = lowered(flat)
-    if len(low) != len(flat):  # a few letters grow when lowered
-        low = "".join(c.lower() if len(c.lower()) == 1 else c for c in flat)
     marks: list[CurrencyMark] = []
-    found = [*_sign_marks(flat), *_code_marks(flat), *_word_marks(low)]
+    found = [*_sign_marks(flat), *_code_marks(flat), *_word_marks(flat)]
     for mark in sorted(found, key=lambda m: (m.start, -m.end)):
         last = marks[-1] if marks else None
         if last and mark.start < last.end:

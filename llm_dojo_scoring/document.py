@@ -17,7 +17,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from .amounts import find_amounts
+from .amounts import AmountSearch
 from .core import is_null, refuse
 from .durations_in_text import find_durations
 from .fields.dates import find_dates
@@ -67,22 +67,19 @@ def _foreign(raw):
     return first.tolist(), size.tolist(), (four & (1 << 8 * size) - 1).tolist()
 
 
-def _hyphens_are_plain(text):
+def _hyphens_are_plain(text, hyphens):
     "Do the hyphens at line ends stand among characters of which the rule for them speaks?"
-    for hyphen in _HYPHENS:
-        if hyphen in text:
-            for found in _AROUND[hyphen].finditer(text):
-                around = text[max(0, found.start() - 1) : found.start()] + found[1] + found[2]
-                if not all("À" <= char <= "ÿ" for char in _NOT_ASCII.findall(around)):
-                    return False
-    return True
+    found = (found for hyphen in hyphens for found in _AROUND[hyphen].finditer(text))
+    around = "".join(text[max(0, f.start() - 1) : f.start()] + f[1] + f[2] for f in found)
+    return all("À" <= char <= "ÿ" for char in _NOT_ASCII.findall(around))
 
 
 def _rewritten(text):
     "The bytes of the text with only those characters that stand in words as they are; `None` when it is not plain."
-    joined, lines = text, "\n" in text
-    for hyphen in _HYPHENS if lines else ():
-        joined = _JOINED[hyphen].sub("", joined) if hyphen in joined else joined
+    hyphens = [h for h in _HYPHENS if h in text and _AROUND[h].search(text)] if "\n" in text else []
+    joined = text
+    for hyphen in hyphens:
+        joined = _JOINED[hyphen].sub("", joined)
     raw = _encoded(joined)
     if text.isascii():
         return raw
@@ -91,7 +88,7 @@ def _rewritten(text):
         n: _WRITTEN[n.to_bytes(4, "little").rstrip(b"\0").decode("utf-8", "surrogatepass")]
         for n in set(codes)
     }
-    if None in written.values() or lines and not _hyphens_are_plain(text):
+    if None in written.values() or not _hyphens_are_plain(text, hyphens):
         return None
     written = {n: _encoded(new) for n, new in written.items()}
     parts, at = [], 0
@@ -272,7 +269,12 @@ class _Stated(_Index):
     @cached_property
     def amounts(self) -> Candidates:
         "The amounts of money that the text states, in its order."
-        return find_amounts(self.text)
+        return self.money.all
+
+    @cached_property
+    def money(self) -> AmountSearch:
+        "Where the text speaks of money: asked for one sum, it reads no more than it must."
+        return AmountSearch(self.text)
 
     @cached_property
     def durations(self) -> Candidates:

@@ -59,6 +59,8 @@ def _fraction(text):
 
 def _marked_digits(text):
     "The value of digits with marks that the grammar accepted."
+    if text.isdecimal():
+        return Fraction(int(text))
     if "," in text and " " in text and not _DECIMAL_COMMA.search(text):  # a scanner's blank beside a comma
         text = text.replace(" ", "")
     if not text.startswith("0,") and _ENGLISH.fullmatch(text):

@@ -133,7 +133,7 @@ def _place_of_amount(amount, document):
         stated = () if bare or amount.could_be else find_numbers(text[start : end + _BESIDE])[:1]
         if stated and stated[0].number == abs(amount.amount):
             bare = replace(stated[0], start=start, end=start + len(stated[0].text))
-    return bare or next((v for v in document.amounts if same_money(amount, v)), None)
+    return bare or next((v for v in document.money.about(amount.amount) if same_money(amount, v)), None)
 
 
 def _find_amount(item, document):

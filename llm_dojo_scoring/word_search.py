@@ -5,22 +5,45 @@
 # %% ../nbs/10a_word_search.ipynb #59a68512
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable
+from functools import lru_cache
 
 import numpy as np
 
 # %% auto #0
-__all__ = ['WordStarts']
+__all__ = ['small_letters', 'WordStarts', 'capital_codes']
+
+# %% ../nbs/10a_word_search.ipynb #ae13978d
+def small_letters(
+    text: str,  # Any text
+) -> str:  # The text in small letters, of the same length
+    "A text in small letters, character for character: the few that would become two stay as they are."
+    low = text.lower()
+    return low if len(low) == len(text) else "".join(c.lower() if len(c.lower()) == 1 else c for c in text)
 
 # %% ../nbs/10a_word_search.ipynb #e9526b54
 _SHORT = 2_000  # characters; shorter texts are searched word by word
-_LETTER = np.zeros(256, dtype=bool)
-_LETTER[np.frombuffer(b"abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ", dtype=np.uint8)] = True
+_LETTERS = bytes(b if chr(b).isalpha() and b < 128 else 0 for b in range(256))
+_SMALL, _FACTOR = np.uint64(0x2020202020202020), np.uint64(0x9E3779B97F4A7C15)
 
 
-def _bytes(text):
-    "One byte a character; those outside ASCII are all alike."
-    return text.encode("ascii", "replace")
+@lru_cache(maxsize=2)
+def _beginnings(text):
+    "Where runs of ASCII letters begin, and the first eight characters of each as one number, zeros for all but letters."
+    wide = np.frombuffer(text.encode("utf-32-le", "surrogatepass"), dtype="<u4")
+    one = wide.astype(np.uint8)
+    one[wide > 127] = 0
+    padded = np.frombuffer(b"\0" + one.tobytes().translate(_LETTERS) + bytes(8), dtype=np.uint8)
+    inside = padded[:-8] != 0
+    starts = np.flatnonzero(inside[1:] > inside[:-1])
+    eight = np.ndarray(wide.size + 1, dtype="<u8", buffer=padded, offset=1, strides=(1,))
+    return starts, eight[starts]
+
+
+def _hashed(letters):
+    "A number of 16 bits for each number of 64."
+    return letters * _FACTOR >> np.uint64(48)
 
 
 def _word_by_word(words, text):
@@ -38,21 +61,19 @@ class WordStarts:
 
     def __init__(
         self,
-        words: Iterable[str],  # Words of two letters or more, in the case in which they are looked for
+        words: Iterable[str],  # Words of two letters or more
+        any_case: bool = False,  # Are the words, given in small letters, looked for in any case?
     ):
-        self.words = tuple(dict.fromkeys(words))
-        self._first, self._second, self._alone = (np.zeros(1 << 16, bool) for _ in range(3))
-        self._by_pair = {}
-        for word in sorted(self.words):
-            a, b, c, d = (*_bytes(word)[:4], None, None)[:4]
-            self._by_pair.setdefault(word[:2], []).append(word)
-            self._first[a | b << 8] = True
-            if c is None:
-                self._alone[a | b << 8] = True
-            elif d is None:
-                self._second[c::256] = True
-            else:
-                self._second[c | d << 8] = True
+        self.words, self.any_case = tuple(dict.fromkeys(words)), any_case
+        self._first, self._begun = np.zeros(1 << 16, bool), {}
+        self._abroad = [word for word in self.words if not re.match("[A-Za-z]", word)]
+        self._by_start, self._longest = {}, max(map(len, self.words))
+        for word in sorted(set(self.words).difference(self._abroad)):
+            self._by_start.setdefault(word[:2], []).append(word)
+            begun = re.match("[A-Za-z]{1,4}", word)[0].encode()
+            self._first[slice(begun[0], None, 256) if len(begun) == 1 else begun[0] | begun[1] << 8] = True
+            table = self._begun.setdefault(len(begun), np.zeros(1 << 16, bool))
+            table[_hashed(np.array([int.from_bytes(begun, "little")], dtype=np.uint64))] = True
 
     def places(
         self,
@@ -62,15 +83,45 @@ class WordStarts:
     ]:  # Offset and word, in the order of the text; of one place the shorter word first
         "Where the words begin. Time grows with the length of the text and hardly with the number of words."
         if len(text) < _SHORT:
-            return sorted(_word_by_word(self.words, text))
-        raw = b" " + _bytes(text) + b"   "
-        pairs = np.ndarray(len(raw) - 1, dtype="<u2", buffer=raw, strides=(1,))
-        likely = np.flatnonzero(self._first.take(pairs[1:-2]))
-        likely = likely[~_LETTER[np.frombuffer(raw, dtype=np.uint8)[likely]]]
-        likely = likely[self._alone[pairs[likely + 1]] | self._second[pairs[likely + 3]]]
-        return [
-            (at, word)
-            for at in likely.tolist()
-            for word in self._by_pair.get(text[at : at + 2], ())
-            if text.startswith(word, at) and not text[at - 1 : at].isalpha()
+            return sorted(_word_by_word(self.words, small_letters(text) if self.any_case else text))
+        text = (
+            text.replace("\u212a", "K") if self.any_case else text
+        )  # the sign of kelvins is a k in small letters
+        starts, letters = _beginnings(text)
+        letters = letters | _SMALL if self.any_case else letters
+        likely = np.flatnonzero(self._first[letters & np.uint64(0xFFFF)])
+        letters, begun = letters[likely], np.zeros(likely.size, bool)
+        for n, table in self._begun.items():
+            begun |= table[_hashed(letters & np.uint64((1 << 8 * n) - 1))]
+        likely = starts[likely[begun]].tolist()
+        found = [
+            (at, word) for at in likely if not text[at - 1 : at].isalpha() for word in self._at(at, text)
         ]
+        return sorted([*found, *self._places_abroad(text)]) if self._abroad else found
+
+    def _places_abroad(self, text):
+        "Words that begin outside ASCII are few, and each is looked for by itself."
+        return _word_by_word(self._abroad, small_letters(text) if self.any_case else text)
+
+    def _at(self, at, text):
+        found = text[at : at + self._longest]
+        if self.any_case:
+            found = found.lower() if found.isascii() else small_letters(found)
+        return [word for word in self._by_start.get(found[:2], ()) if found.startswith(word)]
+
+# %% ../nbs/10a_word_search.ipynb #65eae785
+_CODE = re.compile("(?<![A-Za-z])[A-Za-z]{0,2}[A-Z]{3}(?![A-Za-z])")
+_FOUR, _CODED = np.uint64(0xFF606060), np.uint64(0x00404040)  # a capital has the second of these bits alone
+
+# %% ../nbs/10a_word_search.ipynb #90f3c0e2
+def capital_codes(
+    text: str,  # Any text
+) -> list[int]:  # Offsets of the first of the three capitals, in the order of the text
+    """Where a run of three to five letters ends in three capitals, as `USD`, `MUSD` and `bnUSD` do.
+
+    Letters are those of ASCII."""
+    if len(text) < _SHORT:
+        return [found.end() - 3 for found in _CODE.finditer(text)]
+    starts, letters = _beginnings(text)
+    behind = (starts[letters >> np.uint64(8 * n) & _FOUR == _CODED] + n for n in range(3))
+    return np.unique(np.concatenate(list(behind))).tolist()

@@ -8,7 +8,8 @@ from growth import assert_near_linear, repeated
 from hypothesis import given
 from hypothesis import strategies as st
 
-from llm_dojo_scoring.amounts import find_amounts
+from llm_dojo_scoring import amounts
+from llm_dojo_scoring.amounts import AmountSearch, find_amounts
 from llm_dojo_scoring.fields.money import (
     decide_money,
     parse_money,
@@ -287,3 +288,76 @@ def test_a_currency_between_two_amounts_belongs_to_the_one_it_stands_at(second):
 def test_brackets_are_accounting_where_nothing_stands_within_nineteen_characters_behind_them():
     assert [f.amount for f in find_amounts("(USD 500)" + "." * 19 + "x")] == [-500]
     assert [f.amount for f in find_amounts("(USD 500)" + "." * 18 + "x")] == [500]
+
+
+PIECES = [
+    "$5,000",
+    "$5",
+    "five thousand dollars ($5,000)",
+    "EUR 1.234",
+    "from $1-2 million",
+    "$159,999.99",
+    "Rs. 1,60,000",
+]
+PIECES += [
+    "160K USD",
+    "one hundred sixty thousand dollars",
+    "16,000,000 cents",
+    "$1O0,000",
+    "half a million euros",
+    "$160 000",
+]
+PIECES += [
+    "$159 and 99 cents",
+    "twelve dozen dollars",
+    "place of 160",
+    "¥１６０",
+    "a hundred and sixty dollars",
+    "$0.16 million",
+]
+FILLERS = [" ", "; ", " the Parties agree to the terms of this Agreement" * 3, "\n" * 300, "-", " - ", " to "]
+LONG_TEXTS = st.lists(st.sampled_from(PIECES + FILLERS * 2), min_size=5, max_size=40).map(
+    lambda p: "".join(p) + "." * 600
+)
+
+
+@given(LONG_TEXTS)
+def test_a_long_text_read_stretch_by_stretch_states_what_it_states_as_a_whole(text):
+    search, whole = AmountSearch(text), AmountSearch(text)
+    marks = [mark for stretch, _ in whole._parts for mark in stretch.marks]
+    windows = [window for stretch, _ in whole._parts for window in stretch.windows]
+    assert search.all == (whole._of(amounts._Stretch(marks, windows)) if marks else ())
+
+
+@given(
+    LONG_TEXTS,
+    st.sampled_from("102 160 144 1234 5000 160000 159999.99 -5000 1000000 500000 2000000 99 7".split()),
+)
+def test_a_sum_is_found_without_reading_all(text, amount):
+    near = [v for v in find_amounts(text) if abs(abs(v.amount) - abs(Decimal(amount))) <= Decimal("0.02")]
+    assert [v for v in AmountSearch(text).about(Decimal(amount)) if v in near] == near
+
+
+@given(LONG_TEXTS)
+def test_every_sum_of_a_text_is_found_without_reading_all(text):
+    for value in find_amounts(text):
+        assert value in AmountSearch(text).about(value.amount)
+
+
+@pytest.mark.parametrize(
+    "piece",
+    [p for p in PIECES if p != "place of 160"]
+    + ["ninety-nine dollars", "two hundred dollars", "5M USD", "$5 (five) K", "2½K USD"],
+)
+def test_a_sum_is_found_however_it_is_written(piece):
+    text = f"{'The Parties agree. ' * 40}{piece} {'The Parties agree. ' * 40}"
+    found = find_amounts(text)
+    assert len(found) >= 1
+    for value in found:
+        assert value in AmountSearch(text).about(value.amount)
+        assert value in AmountSearch(text).about(value.amount + Decimal("0.01"))
+
+
+def test_stretches_lie_apart():
+    far, near = f"$5{'.' * 400}$6", f"$5{'.' * 300}$6"
+    assert [len(AmountSearch(text + "." * 600)._parts) for text in (far, near)] == [2, 1]
