@@ -1,15 +1,16 @@
-"""Run pages and test files in forks of one process that has loaded the libraries, but not the package.
+"""Run pages and test files in forks of one process that has loaded the libraries, and the modules named.
 
-    python tests/forked.py < orders > answers
+    python tests/forked.py [MODULE ...] < orders > answers
 
 An order is a line `[kind, path, seconds]`, kind "page" or "tests"; its answer is a line with an exit code:
-0 green, -9 not done in time. The package is imported anew in every fork; the libraries, most of the time
-of a short run, once. Runs in the current folder, on POSIX only.
+0 green, -9 not done in time. Every other module is imported anew in every fork; the libraries, most of the
+time of a short run, once. Runs in the current folder, on POSIX only.
 """
 
 from __future__ import annotations
 
 import contextlib
+import gc
 import importlib
 import json
 import os
@@ -81,9 +82,10 @@ def forked(kind: str, path: str, seconds: float) -> int:
 def main():
     sys.path[0] = ""  # as for `python -m`: the current folder, not this file's
     answers = os.fdopen(os.dup(1), "w")
-    for name in LIBRARIES:
+    for name in (*LIBRARIES, *sys.argv[1:]):
         with contextlib.suppress(ImportError):
             importlib.import_module(name)
+    gc.freeze()  # what is loaded stays shared between the forks
     for order in iter(sys.stdin.readline, ""):
         print(forked(*json.loads(order)), file=answers, flush=True)
 

@@ -349,6 +349,11 @@ def module_of(page: Path) -> str:
     return re.split(r"\\n", found[1])[0]
 
 
+def numbered(folder: Path) -> list[Path]:
+    "The pages that export a module, in the order of their layers."
+    return [p for p in sorted(folder.glob("[0-9]*.ipynb")) if "default_exp" in p.read_text(encoding="utf-8")]
+
+
 def tests_of(module: str) -> list[str]:
     "Test files that import the module, and those that read every module in a moment."
     wanted = re.compile(
@@ -380,6 +385,8 @@ class Copy:
         Path(cache_from_source(str(self.exported))).unlink(missing_ok=True)  # a fault keeps time and size
         self.clean_page = self.page.read_text(encoding="utf-8")
         self.clean_module = self.exported.read_text(encoding="utf-8")
+        # a page imports from pages with smaller numbers only: those modules hold no fault
+        self.below = [f"{PACKAGE}.{module_of(p)}" for p in numbered(self.page.parent) if p.name < page.name]
         self.took: dict[str, float] = {}  # Seconds of the page and of each test file, when green
         self.sound: set[str] = set()  # The page and the test files known to be green without a fault
         self.server = self._served()
@@ -393,7 +400,7 @@ class Copy:
             "IN_TEST": "1",
             "MPLBACKEND": "Agg",
         }
-        command = [sys.executable, str(self.folder / "tests" / "forked.py")]
+        command = [sys.executable, str(self.folder / "tests" / "forked.py"), *self.below]
         return subprocess.Popen(
             command,
             cwd=self.folder,
