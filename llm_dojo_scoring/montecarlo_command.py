@@ -262,16 +262,14 @@ def gepa(
     from llm_dojo_scoring.mc.scenarios import contender_scenario
 
     rules = {"votes": given.votes, "disguised": given.disguised, "jobs": _workers(given)}
-    return contender_scenario(
-        load_corpus(given.corpus),
-        given.task,
-        given.model,
-        given.min_shared,
-        given.n_boot,
-        given.sample,
-        given.seed,
-        **rules,
-    )
+    corpus = load_corpus(given.corpus)
+    knobs = (given.min_shared, given.n_boot, given.sample, given.seed)
+    found = contender_scenario(corpus, given.task, given.model, *knobs, **rules)
+    if not found.numbers["wins"]:
+        others = sorted({str(r.get("model")) for r in corpus if r.get("task") == given.task}) or ["none"]
+        said = f"dojo-montecarlo gepa: no version of {given.model} was run; models of the corpus: {', '.join(others)} (--model)"
+        typer.echo(said, err=True)
+    return found
 
 # %% ../nbs/59d_montecarlo_command.ipynb #15505aa7
 @_subcommand(

@@ -51,6 +51,12 @@ def _measured(pilot):
     return lines
 
 
+_ONE_RUN = (
+    "difference found is –: how much two prompts differ from document to document takes two runs of the same documents; "
+    "name a second one"
+)
+
+
 def _many(n):
     return "more than ten million" if n is None else f"{n:,}"
 
@@ -65,7 +71,7 @@ def _spoken(pilot, answers, lines, power, level):
             [list(line.values()) for line in lines],
         ),
     ]
-    said = []
+    said = [_ONE_RUN] if pilot.sd_difference is None else []
     for d in answers["differences"]:
         paired = f"{_many(d['documents'])} documents, " if pilot.sd_difference is not None else ""
         said.append(

@@ -14,7 +14,7 @@ from pathlib import Path
 from .core import is_null, refuse
 
 # %% auto #0
-__all__ = ['plot_style', 'new_figure', 'plain_text', 'short_names', 'figure_svg', 'save_plot']
+__all__ = ['plot_style', 'new_figure', 'log_axis', 'plain_text', 'short_names', 'figure_svg', 'save_plot']
 
 # %% ../nbs/49g_plot_style.ipynb #df1ceef7
 BLUE, SKY, ORANGE, VERMILION, GREEN, PURPLE = (
@@ -76,6 +76,23 @@ def new_figure(
     figure = Figure(figsize=(width, height))
     FigureCanvasAgg(figure)
     return figure, figure.add_subplot()
+
+# %% ../nbs/49g_plot_style.ipynb #7a86c61a
+def log_axis(
+    axes,  # Axes of matplotlib
+    which: str = "y",  # "x" or "y"
+) -> None:
+    """Make an axis logarithmic, with its powers of ten written as plain numbers.
+
+    The style takes text as it is, so matplotlib's own labels, which are formulas, would be shown as their source."""
+    from matplotlib.ticker import FuncFormatter, NullFormatter
+
+    if which not in ("x", "y"):
+        refuse("which", '"x" or "y"', which)
+    getattr(axes, f"set_{which}scale")("log")
+    axis = getattr(axes, f"{which}axis")
+    axis.set_major_formatter(FuncFormatter(lambda v, _: f"{v:,.0f}" if v >= 1 else f"{v:g}"))
+    axis.set_minor_formatter(NullFormatter())
 
 # %% ../nbs/49g_plot_style.ipynb #58a8418a
 def plain_text(

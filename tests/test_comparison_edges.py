@@ -16,6 +16,8 @@ from llm_dojo_scoring import monte_carlo as MC
 from llm_dojo_scoring.gate_command import app as gate_app
 from llm_dojo_scoring.headlines import headline_rows
 from llm_dojo_scoring.label_rows import failure_kind
+from llm_dojo_scoring.mc.scenarios import contender_scenario
+from llm_dojo_scoring.plot_style import plot_style
 from llm_dojo_scoring.recount import recount
 from llm_dojo_scoring.row_scores import scores_of_row
 
@@ -395,3 +397,27 @@ def test_the_gate_refuses_what_is_not_on_its_surface(candidate, code, said, tmp_
         (tmp_path / f"{name}.json").write_text(json.dumps(run))
     done = CliRunner().invoke(gate_app, files)
     assert (done.exit_code, said in done.stderr) == (code, True), done.stderr
+
+
+def test_no_picture_shows_the_source_of_a_formula():
+    probs = {"p_first_attempt_fail": 0.02, "p_retry_fail": 0.018}
+    lost = {"one try": {1000: 20.0, 320_000: 6400.0}, "three": {1000: 1e-4, 320_000: 0.04}}
+    for figure in (MC.plot_failure_sweep(MC.failure_sweep(probs, n_sim=100)), MC.plot_failure_scale(lost)):
+        with plot_style():
+            figure.canvas.draw()
+        axes = figure.axes[0]
+        labels = [t.get_text() for a in (axes.xaxis, axes.yaxis) for t in a.get_ticklabels(which="both")]
+        assert any(labels) and not any("$" in text for text in labels), labels
+
+
+def test_a_model_without_rows_is_no_plateau():
+    rows = [
+        {"task": "subtype_classification", "model": "m", "prompt_version": v, "filename": f"d{i}"}
+        | {"predicted": "license", "expected": "license", "status": "completed"}
+        for v in ("v1", "v2")
+        for i in range(25)
+    ]
+    found = contender_scenario(rows, "subtype_classification", "n", n_boot=50)
+    report = next(iter(found.files.values()))
+    assert "No version of the model n was run. The corpus has answers of m." in report
+    assert "Plateau" not in report and found.numbers["wins"] == {}

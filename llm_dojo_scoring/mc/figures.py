@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from ..plot_style import BLUE, GREY, ORANGE, VERMILION, new_figure, plot_style
+from ..plot_style import BLUE, GREY, ORANGE, VERMILION, log_axis, new_figure, plot_style
 from ..plot_style import save_plot as save_figure
 
 # %% auto #0
@@ -110,7 +110,7 @@ def plot_failure_sweep(
             seen = [r for r in own if r["simulated"]]
             ax.plot([r["max_tries"] for r in seen], [r["simulated"] for r in seen], "o", color=colour, ms=5)
         if any(r["failure_rate"] > 0 for r in rows):
-            ax.set_yscale("log")
+            log_axis(ax)
         ax.set_xticks(sorted({r["max_tries"] for r in rows}))
         ax.legend(frameon=False)
         style_axis(ax, title, "tries", "share lost (dots: drawn)")
@@ -131,7 +131,8 @@ def plot_failure_scale(
             ax.plot(list(own), list(own.values()), "-o", color=colour, ms=4, label=name)
         ax.axhline(1, color=GREY, ls="--", lw=1)
         if any(lost > 0 for points in expected.values() for lost in points.values()):
-            ax.set(xscale="log", yscale="log")
+            log_axis(ax, "x")
+            log_axis(ax, "y")
         if expected:
             ax.legend(frameon=False, fontsize=8)
         style_axis(ax, title, "documents", "documents lost")

@@ -216,8 +216,14 @@ def contender_report(
     pilot: Mapping,  # The same on half of them
     sweep: Sequence[Mapping],  # As `effectiveness` gives it
     committee: float | None = None,  # Accuracy of three votes from all versions
+    models: Sequence[str] = (),  # The models that the corpus has
 ) -> str:  # Markdown
     "The version to carry on with, whether half the documents say the same, and how few would."
+    if not chosen["versions"]:
+        others = f" The corpus has answers of {', '.join(map(_safe, models))}." if models else ""
+        return _page(
+            f"Champion contender: {_safe(task)}", f"No version of the model {_safe(model)} was run.{others}"
+        )
 
     def verdict(c):
         said = (

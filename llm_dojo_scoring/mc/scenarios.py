@@ -224,7 +224,8 @@ def contender_scenario(
     sweep = selection.effectiveness(outcomes, model, **knobs)
     three = selection.committee_accuracy(outcomes, model)
     part = "" if sample is None else f"-sample{100 * sample:g}%"
-    report = reports.contender_report(task, model, chosen, pilot, sweep, three)
+    models = sorted({name for name, _ in outcomes})
+    report = reports.contender_report(task, model, chosen, pilot, sweep, three, models)
     numbers = {k: chosen[k] for k in ("plateau", "contender", "n_beats", "wins")} | {"sweep": sweep}
     return Scenario(numbers, {f"gepa-champion-contender-{task}{part}.md": report})
 
