@@ -23,6 +23,7 @@ __all__ = ['Stated', 'look_up']
 
 # %% ../nbs/34a_stated.ipynb #3ce8450b
 _YEARS_IN_WORDS: WeakKeyDictionary[Document, list] = WeakKeyDictionary()
+_READ_WHOLE: WeakKeyDictionary[Document, bool] = WeakKeyDictionary()
 _BEFORE, _BEHIND = 200, 60  # characters around a year in which the rest of its date stands
 _SHORT, _MANY = (
     1_000,
@@ -93,13 +94,20 @@ def _is_part(date, value):
     return value.year == date.year and date.month in (None, value.month) and date.day in (None, value.day)
 
 
+def _is_read_whole(document):
+    "Is the document short, or might it write years in the manner of East Asia?"
+    if document not in _READ_WHOLE:
+        text = document.text
+        _READ_WHOLE[document] = len(text) < _SHORT or "年" in text or "년" in text
+    return _READ_WHOLE[document]
+
+
 def _find_date(item, document):
     "Whether the dates that the item states are stated, and where the first is; `None` when it states none."
     stated = find_dates(item)
     if not stated:
         return None
-    text = document.text
-    all_read = "dates" in vars(document) or len(text) < _SHORT or "年" in text or "년" in text
+    all_read = "dates" in vars(document) or _is_read_whole(document)
     places = []
     for date in [v for v in stated if v.date] or stated:
         near = document.dates if all_read else _dates_near(date, document)
