@@ -150,6 +150,10 @@ EQUIVALENT = {
         "27_fields.critical",
         "if (p == e and (not p.strip()) and (not e.strip())):",
     ): "equal texts and blank ones raise no flag; the guard only saves the look",
+    (
+        "60_classification",
+        'return "" if is_blank(value) else "yes" if _is_true(value) else \'nox\'',
+    ): "any word but yes counts as the rest",
 }
 
 
@@ -356,12 +360,11 @@ def numbered(folder: Path) -> list[Path]:
 
 def tests_of(module: str) -> list[str]:
     "Test files that import the module, and those that read every module in a moment."
+    path = f"{PACKAGE}.{module}"
+    parent, name = map(re.escape, path.rsplit(".", 1))
     wanted = re.compile(
-        rf"from {PACKAGE}\.{re.escape(module)} import|import {PACKAGE}\.{re.escape(module)}\b"
+        rf"from {re.escape(path)} import|import {re.escape(path)}\b|from {parent} import [^\n]*\b{name}\b"
     )
-    if "." in module:
-        parent, name = module.rsplit(".", 1)
-        wanted = re.compile(rf"{wanted.pattern}|from {PACKAGE}\.{re.escape(parent)} import [^\n]*\b{name}\b")
     files = [f for f in sorted((ROOT / "tests").glob("test_*.py")) if f.name not in GENERAL | ELSEWHERE]
     return HOUSE + [f.name for f in files if wanted.search(f.read_text(encoding="utf-8"))]
 

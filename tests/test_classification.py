@@ -396,3 +396,11 @@ def test_records_are_plain_json():
         json.dumps(record, allow_nan=False)
     for name in LEGALBENCH_TASKS:
         json.dumps(legalbench_task_score(name, ["Yes"], ["Yes"]), allow_nan=False)
+
+
+@pytest.mark.parametrize("flag", ["yes", " Y ", "TRUE", "1", "1.0", 1, 1.0, True, np.bool_(True)])
+def test_a_flag_is_set_however_a_table_writes_it(flag):
+    for truth, said in ((flag, True), (True, flag)):
+        assert C.binary_counts([truth], [said], normalize=False)["tp"] == 1
+    for unset in ("no", "n", "false", "0", "0.0", 0, False, "2"):
+        assert C.binary_counts([unset], [flag], normalize=False)["fp"] == 1

@@ -62,6 +62,7 @@ def test_the_sample_is_the_same_each_time_and_another_for_another_seed(mutate):
 def test_the_tests_of_a_page_are_those_that_import_its_module(mutate):
     assert mutate.module_of(ROOT / "nbs" / "22_fields.money.ipynb") == "fields.money"
     assert "test_statistics.py" in mutate.tests_of("intervals")
+    assert "test_classification.py" in mutate.tests_of("classification"), "by `from package import module`"
     assert "test_frozen.py" in mutate.tests_of("core") and "test_pages.py" not in mutate.tests_of("core")
 
 
