@@ -26,7 +26,9 @@ _DUMP = orjson.OPT_NON_STR_KEYS | orjson.OPT_SERIALIZE_NUMPY | orjson.OPT_INDENT
 
 
 def _short(value):
-    return f"{value:.4f}" if isinstance(value, float) else str(value)
+    if not isinstance(value, float):
+        return str(value)
+    return f"{value:.3g}" if 0 < abs(value) < 5e-5 else f"{value:.4f}"  # a small share is not none
 
 
 def _lines(numbers):
