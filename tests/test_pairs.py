@@ -58,3 +58,13 @@ def test_the_statistics_ignore_what_is_not_finite():
 
 def test_the_door_rounds_to_four_places_and_keeps_negatives():
     assert diagnostics._r2([(10, 1), (10, 2), (10, 4)]) == -37.7857  # 1 - 181 / (14 / 3) = -529 / 14
+
+
+def test_a_term_keeps_prediction_and_label_apart():
+    assert term_pair("2 years", "1 year").error == 365
+    assert term_pair("until March 10, 2024", "March 3, 2024").error == 7
+
+
+def test_pairs_show_how_many_rows_gave_one():
+    shown = pair_values("duration", [("2 years", "1 year"), ("soon", "1 year")], "term_length")._repr_html_()
+    assert "duration" in shown and "term_length" in shown and "0.5" in shown
