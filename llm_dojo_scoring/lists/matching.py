@@ -99,6 +99,8 @@ def _reaching(similarity, threshold):
     "The cells of at least the threshold, row by row: rows, columns, and similarities to nine decimals."
     least = _threshold(threshold)
     rows, columns = (similarity >= least - 10.0**-_PLACES).nonzero()
+    if not len(rows):
+        return [], [], []
     worth = np.round(similarity[rows, columns], _PLACES)
     reach = worth >= least
     return tuple(cells[reach].tolist() for cells in (rows, columns, worth))
