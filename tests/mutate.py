@@ -154,6 +154,18 @@ EQUIVALENT = {
         "60_classification",
         'return "" if is_blank(value) else "yes" if _is_true(value) else \'nox\'',
     ): "any word but yes counts as the rest",
+    (
+        "26b_fields.negation",
+        'return _IN.sub("", word, count=2)',
+    ): "no word holds a second such prefix",
+    (
+        "26b_fields.negation",
+        "if (not one and (not two)):",
+    ): "a side without sentences has none to turn around",
+    (
+        "26b_fields.negation",
+        "nearest = max(many, key=lambda other, mine=clause: _alike(other, mine))",
+    ): "what two clauses share has no sides",
 }
 
 
