@@ -45,19 +45,20 @@ from llm_dojo_scoring.factuality.spans import (
 # %% auto #0
 __all__ = ['CategoryPresence', 'DateValue', 'EntityListScore', 'ExtractionScoreResult', 'FIELD_SCORERS', 'Grounding', 'ItemAudit',
            'LIST_PREFIX', 'ListMatch', 'ROLE_WORDS', 'Rescue', 'audit_items', 'audit_list_field', 'audit_scalar_field',
-           'clean_items', 'contained_in', 'count_used', 'coverage_matrix', 'decide_containment', 'decide_date',
-           'decide_field', 'decide_free_text', 'decide_id', 'decide_money', 'decide_name', 'disaggregate_clause_spans',
-           'distinct_labels', 'duration_role', 'element_type', 'embedding_enabled', 'find_categories', 'find_dates',
-           'free_text_similarities', 'full_dates', 'get_ambiguous_band', 'get_bipartite_match_threshold',
-           'get_containment_fields', 'get_embedding_model', 'get_embedding_rescue_below', 'get_field_types',
-           'get_partial_gt_fields', 'get_presence_embedding_threshold', 'get_settings', 'get_verification_coverage',
-           'guess_field_type', 'is_entity_list', 'is_grounded', 'is_null_expectation', 'is_role_label', 'list_verdict',
-           'match_list', 'name_similarities', 'names_party', 'normalize_id', 'normalize_text', 'only_pairs',
-           'optimal_pairs', 'parse_date', 'parse_duration_days', 'parse_money', 'partial_dates', 'read_amounts',
-           'rescue_labels', 'routed_evidence', 'same_money', 'score_category_presence', 'score_containment_field',
-           'score_date_field', 'score_entity_list', 'score_extraction', 'score_field', 'score_free_text_field',
-           'score_id_field', 'score_money_field', 'score_name_field', 'select_amount', 'select_date', 'select_duration',
-           'verification_enabled', 'verify_list_items']
+           'clean_items', 'contained_in', 'count_used', 'counted_words', 'coverage_matrix', 'decide_containment',
+           'decide_date', 'decide_field', 'decide_free_text', 'decide_id', 'decide_money', 'decide_name',
+           'disaggregate_clause_spans', 'distinct_labels', 'duration_role', 'element_type', 'embedding_enabled',
+           'find_categories', 'find_dates', 'free_text_similarities', 'full_dates', 'get_ambiguous_band',
+           'get_bipartite_match_threshold', 'get_containment_fields', 'get_embedding_model',
+           'get_embedding_rescue_below', 'get_field_types', 'get_partial_gt_fields', 'get_presence_embedding_threshold',
+           'get_settings', 'get_verification_coverage', 'guess_field_type', 'is_entity_list', 'is_grounded',
+           'is_null_expectation', 'is_role_label', 'list_verdict', 'match_list', 'name_similarities', 'names_party',
+           'normalize_id', 'normalize_text', 'only_pairs', 'optimal_pairs', 'parse_date', 'parse_duration_days',
+           'parse_money', 'partial_dates', 'read_amounts', 'rescue_labels', 'routed_evidence', 'same_money',
+           'score_category_presence', 'score_containment_field', 'score_date_field', 'score_entity_list',
+           'score_extraction', 'score_field', 'score_free_text_field', 'score_id_field', 'score_money_field',
+           'score_name_field', 'select_amount', 'select_date', 'select_duration', 'verification_enabled',
+           'verify_list_items']
 
 # %% ../nbs/49_field_scoring.ipynb #9e5d65fc
 from llm_dojo_scoring.field_settings import (
@@ -102,6 +103,7 @@ from llm_dojo_scoring.fields.durations import (
     select_duration,
 )
 from llm_dojo_scoring.fields.free_text import (
+    counted_words,
     coverage_matrix,
     decide_containment,
     decide_free_text,
@@ -176,6 +178,7 @@ _all_ = [
     "clean_items",
     "contained_in",
     "count_used",
+    "counted_words",
     "coverage_matrix",
     "decide_containment",
     "decide_date",

@@ -17,6 +17,7 @@ from .score import list_verdict, score_extraction
 from ..factuality.grounding import is_grounded
 from ..fields.critical import critical_flags
 from ..fields.dispatch import decide_field, element_type, is_entity_list
+from ..fields.free_text import counted_words
 from ..lists.matching import clean_items
 from ..lists.score import EntityListScore, ListMatch, match_list
 from ..text import as_text
@@ -232,6 +233,14 @@ def field_flags(
     return tuple(flag._asdict() for flag in fewest)
 
 # %% ../../nbs/45_extraction.explain.ipynb #0bfb418c
+def _noted(verdict, predicted, expected):
+    "The counts behind a share of words, and the verdict's note."
+    one = (
+        expected if isinstance(expected, str) else verdict.expected
+    )  # of several answers the one that counted
+    return "; ".join(filter(None, [counted_words(verdict.rule, predicted, one), verdict.note]))
+
+
 def _explained(name, kind, verdict, predicted, expected, match, document):
     "An explanation from a verdict that was reached already."
     sides = (
@@ -241,7 +250,7 @@ def _explained(name, kind, verdict, predicted, expected, match, document):
     pairs = tuple(match.rows()) if match is not None else ()
     evidence = _evidence(kind, predicted, document)
     return FieldExplanation(
-        *(name, kind, round(verdict.score, 4), verdict.rule, verdict.note),
+        *(name, kind, round(verdict.score, 4), verdict.rule, _noted(verdict, predicted, expected)),
         *(*sides, pairs, evidence, field_flags(kind, predicted, expected, match)),
     )
 

@@ -19,8 +19,8 @@ from ..text import as_text, content_tokens, decide_wordless, token_f1, tokens
 from ..word_numbers import number_words
 
 # %% auto #0
-__all__ = ['decide_free_text', 'score_free_text_field', 'decide_containment', 'score_containment_field', 'free_text_similarities',
-           'coverage_matrix']
+__all__ = ['decide_free_text', 'score_free_text_field', 'decide_containment', 'score_containment_field', 'counted_words',
+           'free_text_similarities', 'coverage_matrix']
 
 # %% ../../nbs/26_fields.free_text.ipynb #cf2bbfb4
 _NEGATIONS = frozenset("no not never neither nor none nothing cannot except without non".split())
@@ -100,11 +100,17 @@ def _lost_place(p, e):
     return words, f"another place: {', '.join(others)} for {', '.join(lost)}"
 
 
+def _covered(p, e):
+    "The label's content words, those of them that count as held, and a note on a place."
+    label = content_tokens(e)
+    lost, note = _lost_place(p, e)
+    return label, (label & set(tokens(p))) - lost, note
+
+
 def _coverage(p, e):
     "Score, rule and note of a passage and a label that both hold words."
-    label = content_tokens(e)
-    words, note = _lost_place(p, e)
-    score = round(len((label & set(tokens(p))) - words) / len(label), 4)
+    label, held, note = _covered(p, e)
+    score = round(len(held) / len(label), 4)
     rule = "label covered" if score == 1.0 else "partly covered" if score else "not covered"
     return score, "another place" if note else rule, note
 
@@ -135,6 +141,24 @@ def score_containment_field(
     p, e = as_text(predicted), as_text(expected)
     verdict = decide_wordless(p, e)
     return _coverage(p, e)[0] if verdict is None else verdict.score
+
+# %% ../../nbs/26_fields.free_text.ipynb #b571259a
+def counted_words(
+    rule: str,  # Rule of a verdict on this page
+    predicted: object,  # Text the model returned
+    expected: object,  # Ground-truth text
+) -> str:  # The counts behind the share, in words; "" for a rule that is no share
+    "Say which words were counted to give a share. Never raises."
+    p, e = as_text(predicted), as_text(expected)
+    if decide_wordless(p, e) is not None:
+        return ""
+    if rule == "shared words":
+        shared = (Counter(tokens(p)) & Counter(tokens(e))).total()
+        return f"{shared} words on both sides: of {len(tokens(p))} predicted and {len(tokens(e))} expected"
+    if rule in ("partly covered", "another place"):
+        label, held, _ = _covered(p, e)
+        return f"{len(held)} of the label's {len(label)} content words"
+    return ""
 
 # %% ../../nbs/26_fields.free_text.ipynb #3afe0ffb
 _FEW = 12  # pairs of texts that are compared set by set
