@@ -42,7 +42,7 @@ class Label(NamedTuple):
     answers: dict | None = None  # Category to the answer that somebody typed; `None` when not given
 
 # %% ../nbs/47b_run_labels.ipynb #fc51c2ac
-_IN_MEMORY = 5_000  # labels; some 12 MB
+_IN_MEMORY = 2_000  # labels; some 15 MB where they hold clauses
 
 # %% ../nbs/47b_run_labels.ipynb #df04aca8
 class Labels(Mapping):

@@ -10,6 +10,8 @@ from dataclasses import replace
 from typing import NamedTuple
 from weakref import WeakKeyDictionary
 
+import numpy as np
+
 from .amounts import find_amounts
 from .document import Document
 from .fields.dates import find_dates
@@ -24,13 +26,13 @@ __all__ = ['Stated', 'look_up']
 # %% ../nbs/34a_stated.ipynb #3ce8450b
 _YEARS_IN_WORDS: WeakKeyDictionary[Document, list] = WeakKeyDictionary()
 _READ_WHOLE: WeakKeyDictionary[Document, bool] = WeakKeyDictionary()
+_TWO_FIGURES: WeakKeyDictionary[Document, tuple] = WeakKeyDictionary()
 _BEFORE, _BEHIND = 200, 60  # characters around a year in which the rest of its date stands
 _SHORT, _MANY = (
     1_000,
     100,
 )  # characters, and places of a year: a shorter document, or one with more, is read whole
 _FIGURES = str.maketrans("oOlI", "0011")
-_LETTERS_FOR = {"0": "oO", "1": "lI"}  # as a scanner reads them
 _MONTHS = "jan|feb|mar|apr|may|jun|ju[l1]|aug|sep|[o0]ct|n[o0]v|dec"
 _YEAR_ENDS_A_DATE = re.compile(rf"[-/.'’]\s{{0,2}}$|(?<![a-z])(?:{_MONTHS}).{{0,30}}$", re.I | re.S)
 _YEAR_WORDS = {
@@ -56,20 +58,43 @@ def _years_in_words(text):
                     yield found.end()
 
 
-def _years_in_figures(year, text):
+_OTHER, _BLANK, _LETTERS = 13, 12, (10, 11)  # what is no figure; letters that a scanner took for 0 and 1
+_READ_AS = np.full(256, _OTHER, dtype=np.uint8)
+_READ_AS[np.frombuffer(b"0123456789 oOlI", np.uint8)] = [*range(10), _BLANK, 10, 10, 11, 11]
+
+
+def _two_figures(text):
+    """Two figures that may end a year: as a number below 100, with their offsets; in the order of the numbers.
+
+    Between them may stand a blank, and for one of them a letter that looks like it."""
+    read = _READ_AS[np.frombuffer(text.encode("latin-1", "replace"), dtype=np.uint8)]
+    read = np.concatenate(
+        [read, np.full(2, _OTHER, dtype=np.uint8)]
+    )  # so that two more can be looked at behind
+    figures = np.flatnonzero(read < 10)
+    lettered = figures[np.isin(read[figures - 1], _LETTERS)] - 1  # before the first stands a filler, the last
+    close = figures[read[figures + 1] < _BLANK]
+    apart = figures[(read[figures + 1] == _BLANK) & (read[figures + 2] < 10)]
+    starts = np.concatenate([lettered, close, apart])
+    ends = np.concatenate([lettered + 2, close + 2, apart + 3])
+    tens, ones = (read[at].astype(int) % 10 for at in (starts, ends - 1))
+    order = np.argsort(10 * tens + ones, kind="stable")
+    return (10 * tens + ones)[order], starts[order], ends[order]
+
+
+def _years_in_figures(year, document):
     "Offsets behind the year, in two or four figures."
-    century, two = str(year)[:2], f"{year % 100:02d}"
-    forms = {two, f"{two[0]} {two[1]}"}
-    forms |= {two[0] + c for c in _LETTERS_FOR.get(two[1], "")} | {
-        c + two[1] for c in _LETTERS_FOR.get(two[0], "")
-    }
-    for form in forms:
-        for start, end in _occurrences(form, text):
-            if not text[end : end + 1].isdigit():
-                before = text[max(0, start - 48) : start]
-                whole = before[-6:].translate(_FIGURES).replace(" ", "")[-2:] == century
-                if whole or not before[-1:].isdigit() and _YEAR_ENDS_A_DATE.search(before):
-                    yield end
+    text, century = document.text, str(year)[:2]
+    if document not in _TWO_FIGURES:
+        _TWO_FIGURES[document] = _two_figures(text)
+    numbers, starts, ends = _TWO_FIGURES[document]
+    first, last = numbers.searchsorted([year % 100, year % 100 + 1])
+    for start, end in zip(starts[first:last].tolist(), ends[first:last].tolist(), strict=True):
+        if not text[end : end + 1].isdigit():
+            before = text[max(0, start - 48) : start]
+            whole = before[-6:].translate(_FIGURES).replace(" ", "")[-2:] == century
+            if whole or not before[-1:].isdigit() and _YEAR_ENDS_A_DATE.search(before):
+                yield end
 
 
 def _dates_near(date, document):
@@ -77,7 +102,7 @@ def _dates_near(date, document):
     text = document.text
     if document not in _YEARS_IN_WORDS:
         _YEARS_IN_WORDS[document] = list(_years_in_words(text))
-    ends = sorted({*_years_in_figures(date.year, text), *_YEARS_IN_WORDS[document]})
+    ends = sorted({*_years_in_figures(date.year, document), *_YEARS_IN_WORDS[document]})
     if len(ends) > _MANY:
         yield from document.dates
         return

@@ -101,6 +101,7 @@ class _Separators(dict):
 
 _SEPARATORS = _Separators()
 _LONG = 20_000  # of longer texts only the last few are kept
+_KEPT = 4_096  # texts whose words are kept: several hundred documents' worth, some 10 MB
 _MARKS = frozenset(map(ord, PUNCTUATION)) | {*range(33), 127}
 #: What each byte of plain ASCII becomes before a text is cut at blanks: capitals small, marks blank.
 WORD_BYTES = bytes(32 if b in _MARKS else ord(chr(b).lower()) if b < 128 else b for b in range(256))
@@ -119,7 +120,7 @@ def _cut(text):
     return tuple(_fold.__wrapped__(text).translate(_SEPARATORS).split())
 
 
-_cut_kept, _cut_long = lru_cache(maxsize=16_384)(_cut), lru_cache(maxsize=8)(_cut)
+_cut_kept, _cut_long = lru_cache(maxsize=_KEPT)(_cut), lru_cache(maxsize=8)(_cut)
 
 
 def _tokens(text):
@@ -148,7 +149,7 @@ def tokens_in_turn(
     return (found[0].lower() for found in _WORD.finditer(text))
 
 # %% ../nbs/10_text.ipynb #5d1d5c55
-@lru_cache(maxsize=16_384)
+@lru_cache(maxsize=_KEPT)
 def _counts_kept(text):
     return dict(Counter(_tokens(text)))
 
@@ -157,7 +158,7 @@ def _counts(text):
     return _counts_kept(text) if len(text) <= _LONG else dict(Counter(_tokens(text)))
 
 
-@lru_cache(maxsize=16_384)
+@lru_cache(maxsize=_KEPT)
 def _token_set(text):
     return frozenset(_tokens(text))
 
@@ -198,7 +199,7 @@ STOPWORDS = frozenset(
 )
 
 
-@lru_cache(maxsize=16_384)
+@lru_cache(maxsize=_KEPT)
 def _content(text):
     words = _token_set(text)
     return words - STOPWORDS or words

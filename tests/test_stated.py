@@ -63,7 +63,7 @@ def test_only_places_where_a_year_may_end_are_read():
     ends = ["x2014", "3/3/14", "May 3, 14", "in 20l4", "20 14"]
     none = ["Section 14 applies to 14 days", "5.140", "114", "1914", "Dec " + "x" * 60 + " 14"]
     for text, n in [(t, 1) for t in ends] + [(t, 0) for t in none]:
-        assert len(set(page._years_in_figures(2014, text))) == n, text
+        assert len(set(page._years_in_figures(2014, Document(text)))) == n, text
 
 
 def test_an_amount_is_found_at_its_digits_or_by_reading_all():
