@@ -328,6 +328,8 @@ class Document(_Stated):
         """Share of each item's distinct content words that stand anywhere in the document.
 
         The same numbers as `text.token_coverage` gives for the content words, and the same for any order of items."""
+        if len(items) < 2:  # nothing to share
+            return list(map(self.coverage, items))
         words = [content_tokens(item) - STOPWORDS for item in items]
         numbers = _words(_encoded(" ".join(chain.from_iterable(words)))).numbers
         counts = np.concatenate([[0], self._knows(numbers).cumsum()])

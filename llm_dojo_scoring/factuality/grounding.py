@@ -218,7 +218,7 @@ def _verified(items, document, least, field_type, guarded):
         if found is not None:
             answers[text] = found.true
     by_words = [text for text in dict.fromkeys(texts) if text not in answers]
-    shares = [document.coverage(by_words[0])] if len(by_words) == 1 else document.coverages(by_words)
+    shares = document.coverages(by_words)
     for text, coverage in zip(by_words, shares, strict=True):
         answers[text] = coverage is not None and coverage >= least
         if guarded and answers[text]:
