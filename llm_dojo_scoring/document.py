@@ -228,9 +228,8 @@ class _Index:
 
     def _cut(self):
         rewritten = _rewritten(self.text)
-        return _words(
-            _encoded(" ".join(tokens(self.text))) if rewritten is None else rewritten
-        ), rewritten is not None
+        raw = _encoded(" ".join(tokens(self.text))) if rewritten is None else rewritten
+        return _words(raw), rewritten is not None
 
     @cached_property
     def vocabulary(self) -> np.ndarray:
@@ -250,12 +249,9 @@ class _Index:
         "Where each word stands: numbers ascending, their places in the order of the text, offsets by place."
         words, rewritten = self._cut()
         order = np.argsort(words.numbers, kind="stable")
-        place = (
-            _text_offsets(self.text, words.starts, words.ends)
-            if rewritten
-            else _chunk_offsets(self.text, len(order))
-        )
-        return words.numbers[order], order, *place
+        if rewritten:
+            return words.numbers[order], order, *_text_offsets(self.text, words.starts, words.ends)
+        return words.numbers[order], order, *_chunk_offsets(self.text, len(order))
 
 # %% ../nbs/34_document.ipynb #00e33305
 class _Stated(_Index):
