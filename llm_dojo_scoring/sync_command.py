@@ -5,6 +5,7 @@
 # %% ../nbs/98c_sync_command.ipynb #fac3864d
 from __future__ import annotations
 
+import logging
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Annotated
@@ -151,6 +152,18 @@ _ENV_FILE = Annotated[Path | None, typer.Option(help="File with keys; else langf
 _JSON = Annotated[bool, typer.Option("--json", help="Print JSON.")]
 
 # %% ../nbs/98c_sync_command.ipynb #45e8f220
+@contextmanager
+def _quiet():
+    "No warnings in the log while this lasts: the report says it all."
+    log = logging.getLogger("llm_dojo_scoring")
+    before = log.level
+    log.setLevel(logging.ERROR)
+    try:
+        yield
+    finally:
+        log.setLevel(before)
+
+# %% ../nbs/98c_sync_command.ipynb #11553224
 app = typer.Typer(add_completion=False, rich_markup_mode=None, pretty_exceptions_enable=False)
 
 
@@ -204,10 +217,7 @@ def _push(
 ) -> None:
     "Deliver what the server has not confirmed. Status: 0 everything is delivered, 1 not, 2 usage or data error."
     sink = _bound(manifest, to, url, project, env_file, include_text=include_text, deadline=deadline)
-    import logging
-
-    logging.getLogger("llm_dojo_scoring").setLevel(logging.ERROR)  # the report says it all
-    with _one_line(2):
+    with _one_line(2), _quiet():
         if again:
             sink.outbox.reopen()
         report = sink.flush()

@@ -2,6 +2,7 @@
 
 import importlib.util
 import json
+import logging
 import os
 import subprocess
 import sys
@@ -55,6 +56,16 @@ def test_push_and_verify_on_langfuse(manifest, tmp_path):
         manifest.emit(ScoreRecord("sorter", "accuracy", 1.0, "new", "run-7", timestamp=1e9))
         refused = run("push", *to, "--deadline", "2")
         assert refused.exit_code == 1 and "401" in refused.output and "wrong-9999" not in refused.output
+
+
+def test_push_leaves_the_log_as_it_was(manifest, caplog):
+    log = logging.getLogger("llm_dojo_scoring")
+    before = log.level
+    with PhoenixStandIn() as server:
+        run("push", "scores.jsonl", "--to", "phoenix", "--url", server.base_url)
+    assert log.level == before
+    log.warning("still heard")
+    assert "still heard" in caplog.text
 
 
 def test_push_reports_what_waits(manifest):
