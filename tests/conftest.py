@@ -1,5 +1,6 @@
 """Fixtures: no display, the sample data, and the data pack where there is one."""
 
+import logging
 import os
 from pathlib import Path
 
@@ -39,6 +40,17 @@ def pack():
     if folder is None:
         pytest.skip("no data pack: set DOJO_PACK to the folder that holds runs.jsonl.gz")
     return folder
+
+
+@pytest.fixture(autouse=True)
+def _heard():
+    "The package's loggers speak, whatever a library or a page did to logging in this process before."
+    logging.disable(logging.NOTSET)
+    logging.root.setLevel(logging.WARNING)
+    for name, log in list(logging.root.manager.loggerDict.items()):
+        if name.split(".")[0] == "llm_dojo_scoring" and isinstance(log, logging.Logger):
+            log.disabled, log.propagate = False, True
+            log.setLevel(logging.NOTSET)
 
 
 @pytest.fixture
