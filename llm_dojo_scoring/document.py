@@ -6,7 +6,6 @@
 from __future__ import annotations
 
 import re
-import string
 import threading
 import unicodedata
 from collections import OrderedDict
@@ -22,8 +21,9 @@ from .core import is_null, refuse
 from .durations_in_text import find_durations
 from .fields.dates import find_dates
 from .numbers_in_text import find_numbers
-from .text import STOPWORDS, as_text, content_tokens, tokens
+from .text import STOPWORDS, WORD_BYTES, as_text, content_tokens, tokens
 from .values import Candidates
+from .word_numbers import word_number, word_places
 
 # %% auto #0
 __all__ = ['Window', 'Document', 'as_document']
@@ -98,25 +98,7 @@ def _rewritten(text):
     return b"".join([*parts, raw[at:]])
 
 # %% ../nbs/34_document.ipynb #bf4d9a32
-_BLANKS = frozenset(map(ord, string.punctuation)) | {*range(33), 127}
-_BYTES = bytes(32 if b in _BLANKS else ord(chr(b).lower()) if b < 128 else b for b in range(256))
-_U64 = (1 << 64) - 1
-_FACTOR = 0x9E3779B97F4A7C15
-_KEPT = np.array([(1 << 8 * n) - 1 for n in range(8)] + [_U64], dtype="<u8")
-
-
-def _mixed(raw):
-    "The 64-bit number of one word in bytes."
-    number = int.from_bytes(raw[:8], "little")
-    for at in range(8, len(raw), 8):
-        number = number * _FACTOR + int.from_bytes(raw[at : at + 8], "little") & _U64
-        number = (number ^ number >> 29) * _FACTOR & _U64
-    return number
-
-
-@lru_cache(maxsize=65_536)
-def _number(word):
-    return _mixed(_encoded(word))
+_number = lru_cache(maxsize=65_536)(word_number)
 
 
 class _Words(NamedTuple):
@@ -129,22 +111,7 @@ class _Words(NamedTuple):
 
 def _words(rewritten):
     "The words in the bytes of a rewritten text."
-    raw = rewritten.translate(_BYTES)
-    inside = np.frombuffer(b" " + raw + b" ", dtype=np.uint8) != 32
-    edges = np.flatnonzero(inside[1:] != inside[:-1])
-    starts, ends = edges[::2], edges[1::2]
-    eight = np.ndarray(len(raw) + 1, dtype="<u8", buffer=raw + bytes(8), strides=(1,))
-    sizes = ends - starts
-    numbers = eight[starts] & _KEPT[np.minimum(sizes, 8)]
-    long, at, factor = np.flatnonzero(sizes > 8), 8, np.uint64(_FACTOR)
-    while long.size and at < 64:
-        rest = sizes[long] - at
-        mixed = numbers[long] * factor + (eight[starts[long] + at] & _KEPT[np.minimum(rest, 8)])
-        numbers[long] = (mixed ^ mixed >> np.uint64(29)) * factor
-        long, at = long[rest > 8], at + 8
-    for i in long.tolist():  # no word is that long, but a text may be anything
-        numbers[i] = _mixed(raw[starts[i] : ends[i]])
-    return _Words(numbers, starts, ends)
+    return _Words(*word_places(rewritten))
 
 
 def _numbered(item):
@@ -288,7 +255,7 @@ class _Stated(_Index):
         rewritten = _rewritten(self.text)
         if rewritten is None:
             return "".join(tokens(self.text))
-        return rewritten.translate(_BYTES).replace(b" ", b"").decode("utf-8", "surrogatepass")
+        return rewritten.translate(WORD_BYTES).replace(b" ", b"").decode("utf-8", "surrogatepass")
 
 # %% ../nbs/34_document.ipynb #a29673d8
 class Document(_Stated):

@@ -12,7 +12,7 @@ import numpy as np
 from .text import WORD_BYTES, is_plain, tokens
 
 # %% auto #0
-__all__ = ['number_words']
+__all__ = ['word_number', 'word_places', 'number_words']
 
 # %% ../nbs/10b_word_numbers.ipynb #f22b3d9e
 def _written(text):
@@ -22,21 +22,18 @@ def _written(text):
     return " ".join(tokens(text)).encode("utf-8", "surrogatepass")
 
 # %% ../nbs/10b_word_numbers.ipynb #6097b01a
-_FACTOR = np.uint64(0x9E3779B97F4A7C15)
-_HALF = np.uint64(29)  # bits by which the upper half of a number is mixed into the lower
+_U64 = (1 << 64) - 1
+_FACTOR = 0x9E3779B97F4A7C15
 _KEPT = np.array([(1 << 8 * n) - 1 for n in range(9)], dtype="<u8")  # the first n of eight bytes
 
 
-def _mixed(eight, starts, sizes):
-    "A 64-bit number for each word: its bytes, or a mixture of them when there are more than eight."
-    numbers = eight[starts] & _KEPT[np.minimum(sizes, 8)]
-    long, at = (sizes > 8).nonzero()[0], 8
-    while long.size:
-        rest = sizes[long] - at
-        mixed = numbers[long] * _FACTOR + (eight[starts[long] + at] & _KEPT[np.minimum(rest, 8)])
-        numbers[long] = (mixed ^ mixed >> _HALF) * _FACTOR
-        long, at = long[rest > 8], at + 8
-    return numbers
+def _mixed(raw):
+    "The 64-bit number of one word in bytes: the bytes themselves, or a mixture of them when there are more than eight."
+    number = int.from_bytes(raw[:8], "little")
+    for at in range(8, len(raw), 8):
+        number = number * _FACTOR + int.from_bytes(raw[at : at + 8], "little") & _U64
+        number = (number ^ number >> 29) * _FACTOR & _U64
+    return number
 
 
 def _ranked(numbers):
@@ -50,6 +47,37 @@ def _ranked(numbers):
     return ranks, int(steps[-1]) + 1 if len(steps) else 0
 
 # %% ../nbs/10b_word_numbers.ipynb #415a87c2
+def word_number(
+    word: str,  # One plain token
+) -> int:  # In [0, 2**64)
+    "The number that `word_places` gives a word."
+    return _mixed(word.encode("utf-8", "surrogatepass"))
+
+
+def word_places(
+    written: bytes,  # A text of which `WORD_BYTES` makes its words between blanks
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:  # In order: numbers of the words, first bytes, bytes behind
+    """The words in the bytes of a text, each as a 64-bit number.
+
+    Words of up to eight bytes cannot be confused; two longer ones could with a chance of 1 in 2**64."""
+    raw = b"".join((b" ", written, bytes(8))).translate(WORD_BYTES)
+    inside = np.frombuffer(raw, dtype=np.uint8) != 32
+    edges = (inside[1:] != inside[:-1]).nonzero()[0]
+    starts, ends = edges[::2], edges[1::2]
+    eight = np.ndarray(len(written) + 1, dtype="<u8", buffer=raw, offset=1, strides=(1,))
+    sizes = ends - starts
+    numbers = eight[starts] & _KEPT[np.minimum(sizes, 8)]
+    long, at, factor = (sizes > 8).nonzero()[0], 8, np.uint64(_FACTOR)
+    while long.size and at < 64:
+        rest = sizes[long] - at
+        mixed = numbers[long] * factor + (eight[starts[long] + at] & _KEPT[np.minimum(rest, 8)])
+        numbers[long] = (mixed ^ mixed >> np.uint64(29)) * factor
+        long, at = long[rest > 8], at + 8
+    for i in long.tolist():  # no word is that long, but a text may be anything
+        numbers[i] = _mixed(raw[starts[i] + 1 : ends[i] + 1])
+    return numbers, starts, ends
+
+# %% ../nbs/10b_word_numbers.ipynb #a0d21d7e
 def number_words(
     texts: Sequence[str],  # Any texts
 ) -> tuple[
@@ -59,12 +87,8 @@ def number_words(
 
     Words of up to eight bytes cannot be confused; two longer ones could with a chance of 1 in 2**64. Never raises."""
     parts = list(map(_written, texts))
-    raw = (b" ".join([b"", *parts, bytes(8)])).translate(WORD_BYTES)
-    inside = np.frombuffer(raw, dtype=np.uint8) != 32
-    edges = (inside[1:] != inside[:-1]).nonzero()[0] + 1
-    starts, ends = edges[::2], edges[1::2]
-    eight = np.ndarray(len(raw) - 7, dtype="<u8", buffer=raw, strides=(1,))
-    words, n_different = _ranked(_mixed(eight, starts, ends - starts))
+    numbers, starts, _ = word_places(b" ".join(parts))
+    words, n_different = _ranked(numbers)
     behind = np.cumsum([len(part) + 1 for part in parts], dtype=np.int64)
     sizes = np.diff(starts.searchsorted(behind), prepend=0)
     return words, sizes, n_different

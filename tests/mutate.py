@@ -123,10 +123,10 @@ EQUIVALENT = {
     ): "the character after the block is a mark, which counts the same",
     (
         "34_document",
-        "@lru_cache(maxsize=65537)",
+        "_number = lru_cache(maxsize=65537)(word_number)",
     ): "how much is remembered changes no number",
     (
-        "34_document",
+        "10b_word_numbers",
         'number = number * _FACTOR + int.from_bytes(raw[at : at + 9], "little") & _U64',
     ): "a ninth byte is cut off by the mask",
     (
