@@ -15,7 +15,7 @@ from typing import Literal
 import numpy as np
 
 from .core import refuse
-from .fast_draws import draws_a_word, fast_bits, fast_draws
+from .fast_draws import fast_bits, fast_draws
 
 # %% auto #0
 __all__ = ['DEFAULT_N_BOOT', 'DEFAULT_ALPHA', 'DEFAULT_SEED', 'Stream', 'read_scores', 'clean_scores', 'check_resampling',
@@ -145,15 +145,20 @@ def _replay_rows(bound, width, n_rows, seed):
         kept, n_rows = flat[want:], n_rows - rows
 
 # %% ../nbs/49b_resampling.ipynb #fddd20a9
-_FAST_BLOCK = 1 << 16  # the stream is defined by it: what is left of a block's last words is not used
+_FAST_BLOCK = 1 << 16  # draws made at a time; the stream is defined by it
 
 
 def _fast_rows(bound, width, n_rows, seed, lend=False):
     "Blocks of rows of `width` draws below `bound` from the fast stream; the same array again and again if lent."
-    bits, rows = fast_bits(seed), max(1, _FAST_BLOCK // width)
-    room = np.empty(min(rows, n_rows) * width + draws_a_word(bound), np.uint64) if lend else None
-    for start in range(0, n_rows, rows):
-        yield fast_draws(bits, bound, min(rows, n_rows - start), width, room)
+    bits, made, used = fast_bits(seed), max(1, _FAST_BLOCK // width), max(1, _BLOCK // width)
+    room = np.empty((used, width), np.intp) if lend else None
+    for start in range(0, n_rows, made):
+        rows = min(made, n_rows - start)
+        draws = fast_draws(bits, bound, rows * width).reshape(rows, width)
+        for part in (draws[at : at + used] for at in range(0, rows, used)):
+            if lend:
+                room[: len(part)] = part
+            yield room[: len(part)] if lend else part.astype(np.intp)
 
 # %% ../nbs/49b_resampling.ipynb #778c5a82
 def index_blocks(
@@ -265,7 +270,7 @@ def _pair_blocks(n_1, n_2, n_boot, seed, stream):
         bits, rows = fast_bits(seed), max(1, _FAST_BLOCK // (n_1 + n_2))
         for start in range(0, n_boot, rows):
             take = min(rows, n_boot - start)
-            yield fast_draws(bits, n_1, take, n_1), fast_draws(bits, n_2, take, n_2)
+            yield tuple(fast_draws(bits, n, take * n).reshape(take, n).astype(np.intp) for n in (n_1, n_2))
 
 # %% ../nbs/49b_resampling.ipynb #73cc9bda
 def resampled_differences(
