@@ -57,45 +57,56 @@ def _encoded(text):
     return text.encode("utf-8", "surrogatepass")
 
 
-def _foreign(raw):
-    "The characters outside ASCII in the bytes of a text: first bytes, sizes, and the characters as numbers."
-    padded = raw + bytes(3)
-    values = np.frombuffer(padded, dtype=np.uint8)
-    first = np.flatnonzero(values >= 0xC0)
-    size = 2 + (values[first] >= 0xE0) + (values[first] >= 0xF0)
-    four = np.ndarray(len(raw), dtype="<u4", buffer=padded, strides=(1,))[first].astype(np.int64)
-    return first.tolist(), size.tolist(), (four & (1 << 8 * size) - 1).tolist()
+def _numbered_characters(text):
+    "The characters of a text as numbers."
+    raw = text.encode("utf-16-le", "surrogatepass")
+    if len(raw) == 2 * len(text):
+        return np.frombuffer(raw, dtype="<u2")
+    return np.frombuffer(text.encode("utf-32-le", "surrogatepass"), dtype="<u4")
 
 
-def _hyphens_are_plain(text, hyphens):
+def _line_hyphens(text):
+    "The hyphens at line ends, each with what stands around it."
+    return {
+        h: ends for h in _HYPHENS if h in text and "\n" in text and (ends := [*_AROUND[h].finditer(text)])
+    }
+
+
+def _are_plain(hyphens, text):
     "Do the hyphens at line ends stand among characters of which the rule for them speaks?"
-    found = (found for hyphen in hyphens for found in _AROUND[hyphen].finditer(text))
+    found = chain.from_iterable(hyphens.values())
     around = "".join(text[max(0, f.start() - 1) : f.start()] + f[1] + f[2] for f in found)
     return all("À" <= char <= "ÿ" for char in _NOT_ASCII.findall(around))
 
 
+def _replaced(numbers, places, codes, written):
+    "The bytes of numbered characters, those at `places` written as they are among words."
+    raw = numbers.astype(np.uint8)
+    first = {code: (new or b" ")[0] for code, new in written.items()}
+    raw[places] = list(map(first.__getitem__, codes))  # nearly all become one byte
+    raw, parts, at = raw.tobytes(), [], 0
+    if any(len(new) != 1 for new in written.values()):
+        for place, code in zip(places.tolist(), codes, strict=True):
+            if len(written[code]) != 1:
+                parts += raw[at:place], written[code]
+                at = place + 1
+    return b"".join([*parts, raw[at:]]) if parts else raw
+
+
 def _rewritten(text):
     "The bytes of the text with only those characters that stand in words as they are; `None` when it is not plain."
-    hyphens = [h for h in _HYPHENS if h in text and _AROUND[h].search(text)] if "\n" in text else []
-    joined = text
+    hyphens, joined = _line_hyphens(text), text
     for hyphen in hyphens:
         joined = _JOINED[hyphen].sub("", joined)
-    raw = _encoded(joined)
     if text.isascii():
-        return raw
-    first, sizes, codes = _foreign(raw)
-    written = {
-        n: _WRITTEN[n.to_bytes(4, "little").rstrip(b"\0").decode("utf-8", "surrogatepass")]
-        for n in set(codes)
-    }
-    if None in written.values() or not _hyphens_are_plain(text, hyphens):
+        return joined.encode()
+    numbers = _numbered_characters(joined)
+    places = np.flatnonzero(numbers > 127)
+    codes = numbers[places].tolist()
+    written = {code: _WRITTEN[chr(code)] for code in set(codes)}
+    if None in written.values() or not _are_plain(hyphens, text):
         return None
-    written = {n: _encoded(new) for n, new in written.items()}
-    parts, at = [], 0
-    for start, size, code in zip(first, sizes, codes, strict=True):
-        parts += raw[at:start], written[code]
-        at = start + size
-    return b"".join([*parts, raw[at:]])
+    return _replaced(numbers, places, codes, {code: _encoded(new) for code, new in written.items()})
 
 # %% ../nbs/34_document.ipynb #bf4d9a32
 _number = lru_cache(maxsize=65_536)(word_number)
@@ -202,7 +213,7 @@ class _Index:
     def vocabulary(self) -> np.ndarray:
         "The numbers of the distinct words, ascending: the index, some 40 KB for a contract."
         ascending = np.sort(self._cut()[0].numbers)
-        return ascending[np.flatnonzero(np.diff(ascending, prepend=~ascending[:1]))]
+        return ascending[np.concatenate([ascending[:1] >= 0, ascending[1:] != ascending[:-1]])]
 
     def _knows(self, sought):
         "Which of the numbers stand in the text?"

@@ -66,11 +66,11 @@ def word_places(
     starts, ends = edges[::2], edges[1::2]
     eight = np.ndarray(len(written) + 1, dtype="<u8", buffer=raw, offset=1, strides=(1,))
     sizes = ends - starts
-    numbers = eight[starts] & _KEPT[np.minimum(sizes, 8)]
+    numbers = eight[starts] & _KEPT.take(sizes, mode="clip")
     long, at, factor = (sizes > 8).nonzero()[0], 8, np.uint64(_FACTOR)
     while long.size and at < 64:
         rest = sizes[long] - at
-        mixed = numbers[long] * factor + (eight[starts[long] + at] & _KEPT[np.minimum(rest, 8)])
+        mixed = numbers[long] * factor + (eight[starts[long] + at] & _KEPT.take(rest, mode="clip"))
         numbers[long] = (mixed ^ mixed >> np.uint64(29)) * factor
         long, at = long[rest > 8], at + 8
     for i in long.tolist():  # no word is that long, but a text may be anything
