@@ -158,3 +158,36 @@ def test_titles_of_contracts_name_their_own_family_more_than_any_other(pack):
                     unknown + (found == "other"),
                 )
     assert right > 300 and right > 5 * wrong, (right, wrong, unknown)
+
+
+@pytest.mark.parametrize(
+    "key", ["doc_type", "label", "answer", "classification", "class", "category", "prediction"]
+)
+def test_each_name_of_the_answer_field_is_read(key):
+    assert labels.json_answer({key: "lease"}) == labels.json_answer(f'{{"{key}": "lease"}}') == "lease"
+
+
+@pytest.mark.parametrize("letter", string.ascii_lowercase + string.digits)
+def test_no_letter_is_read_as_an_apostrophe(letter):
+    assert labels.label_mentions("q", {"label": [f"q{letter}"]}) == []
+
+
+@pytest.mark.parametrize(
+    ("text", "negated"),
+    [("not a lease", True), ("not just a lease", False), ("not only a lease", False), ("not merely", None)],
+)
+def test_not_just_is_no_denial(text, negated):
+    assert [m.negated for m in labels.label_mentions(text, {"lease": ["lease"]})] == [negated][
+        : negated is not None
+    ]
+
+
+def test_a_line_states_a_label_without_its_blank():
+    text = "It may be a lease.\nAnswer: LoanAgreement"
+    assert labels.normalize_label(text, ["loan agreement", "lease"]) == "loan agreement"
+
+
+def test_a_thousand_lines_are_searched_for_a_stated_label():
+    lines = ["A lease or a loan."] + ["..."] * 998
+    assert labels.normalize_label("\n".join([*lines, "Answer: lease"]), ["lease", "loan"]) == "lease"
+    assert labels.normalize_label("\n".join([*lines, "...", "Answer: lease"]), ["lease", "loan"]) != "lease"

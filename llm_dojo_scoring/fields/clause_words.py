@@ -59,7 +59,7 @@ _SMALL = MODALS | frozenset(
     " within there here we us our you your".split()
 )
 _CONTRACTED = re.compile(
-    r"\b(wo|sha|is|are|does|do|did|has|have|was|were|must|could|should|would|need)n['’]t\b|\bcan['’]t\b|\bcannot\b",
+    r"\b(wo|sha|is|are|does|do|did|has|have|had|was|were|must|might|could|should|would|need)n['’]t\b|\bcan['’]t\b|\bcannot\b",
     re.I,
 )
 _FULL = {"wo": "will", "sha": "shall", None: "can"}
