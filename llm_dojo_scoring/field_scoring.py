@@ -45,11 +45,11 @@ from llm_dojo_scoring.factuality.spans import (
 # %% auto #0
 __all__ = ['CategoryPresence', 'DateValue', 'EntityListScore', 'ExtractionScoreResult', 'FIELD_SCORERS', 'Grounding', 'ItemAudit',
            'LIST_PREFIX', 'ListMatch', 'ROLE_WORDS', 'Rescue', 'audit_items', 'audit_list_field', 'audit_scalar_field',
-           'clean_items', 'contained_in', 'count_used', 'counted_words', 'coverage_matrix', 'decide_containment',
-           'decide_date', 'decide_field', 'decide_free_text', 'decide_id', 'decide_money', 'decide_name',
-           'disaggregate_clause_spans', 'distinct_labels', 'duration_role', 'element_type', 'embedding_enabled',
-           'find_categories', 'find_dates', 'free_text_similarities', 'full_dates', 'get_ambiguous_band',
-           'get_bipartite_match_threshold', 'get_containment_fields', 'get_embedding_model',
+           'best_pairs', 'clean_items', 'contained_in', 'count_used', 'counted_words', 'coverage_matrix',
+           'decide_containment', 'decide_date', 'decide_field', 'decide_free_text', 'decide_id', 'decide_money',
+           'decide_name', 'disaggregate_clause_spans', 'distinct_labels', 'duration_role', 'element_type',
+           'embedding_enabled', 'find_categories', 'find_dates', 'free_text_similarities', 'full_dates',
+           'get_ambiguous_band', 'get_bipartite_match_threshold', 'get_containment_fields', 'get_embedding_model',
            'get_embedding_rescue_below', 'get_field_types', 'get_partial_gt_fields', 'get_presence_embedding_threshold',
            'get_settings', 'get_verification_coverage', 'guess_field_type', 'is_entity_list', 'is_grounded',
            'is_null_expectation', 'is_role_label', 'list_verdict', 'match_list', 'name_similarities', 'names_party',
@@ -130,6 +130,7 @@ from llm_dojo_scoring.fields.names import (
     score_name_field,
 )
 from llm_dojo_scoring.lists.matching import (
+    best_pairs,
     clean_items,
     only_pairs,
     optimal_pairs,
@@ -175,6 +176,7 @@ _all_ = [
     "audit_items",
     "audit_list_field",
     "audit_scalar_field",
+    "best_pairs",
     "clean_items",
     "contained_in",
     "count_used",

@@ -19,9 +19,9 @@ from rapidfuzz import fuzz
 from .core import Verdict, is_null, leaves
 
 # %% auto #0
-__all__ = ['CORPORATE_SUFFIXES', 'STOPWORDS', 'as_text', 'fold', 'is_plain', 'tokens', 'tokens_in_turn', 'token_counts',
-           'normalize_text', 'content_tokens', 'token_f1', 'token_coverage', 'token_set_jaccard', 'sequence_ratio',
-           'token_set_ratio', 'decide_wordless']
+__all__ = ['CORPORATE_SUFFIXES', 'STOPWORDS', 'as_text', 'fold', 'is_plain', 'tokens_once', 'tokens', 'tokens_in_turn',
+           'token_counts', 'normalize_text', 'content_tokens', 'token_f1', 'token_coverage', 'token_set_jaccard',
+           'sequence_ratio', 'token_set_ratio', 'decide_wordless']
 
 # %% ../nbs/10_text.ipynb #3871881f
 def as_text(
@@ -114,10 +114,17 @@ def is_plain(
     return text.isascii() and not ("-" in text and "\n" in text)
 
 
-def _cut(text):
+def tokens_once(
+    text: str,  # Any text
+) -> list[str]:  # Its plain tokens in order
+    "The tokens of a text that is not likely to come back: cut anew, and nothing is kept."
     if is_plain(text):
-        return tuple(text.encode().translate(WORD_BYTES).decode().split())
-    return tuple(_fold.__wrapped__(text).translate(_SEPARATORS).split())
+        return text.encode().translate(WORD_BYTES).decode().split()
+    return _fold.__wrapped__(text).translate(_SEPARATORS).split()
+
+
+def _cut(text):
+    return tuple(tokens_once(text))
 
 
 _cut_kept, _cut_long = lru_cache(maxsize=_KEPT)(_cut), lru_cache(maxsize=8)(_cut)

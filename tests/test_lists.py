@@ -1,7 +1,10 @@
 """Entity lists: assignments by brute force, any JSON value as a list, scores and rescue within bounds."""
 
+import copy
+import dataclasses
 import gzip
 import json
+import pickle
 import random
 from itertools import permutations
 
@@ -10,6 +13,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+import llm_dojo_scoring.lists.score as list_page
+from llm_dojo_scoring.config import settings as in_force
 from llm_dojo_scoring.fields.dispatch import FIELD_SCORERS
 from llm_dojo_scoring.lists.matching import clean_items, optimal_pairs
 from llm_dojo_scoring.lists.partial_gt import (
@@ -182,6 +187,55 @@ def test_the_matrix_is_that_of_the_pair_scorers(items, labels):
                 if element_type == "free_text" and (covered := token_coverage(label, item)) >= 0.7:
                     similar = max(similar, covered)
                 assert match.similarity[i, j] == similar, (element_type, item, label)
+
+
+def by_matrix(items, labels, partial_gt):
+    "The comparison of two lists of clauses in which each is compared with each."
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(list_page, "_MANY", -1)
+        return match_list("free_text", items, labels, False, partial_gt)
+
+
+few_words = st.lists(
+    st.lists(st.sampled_from("pay the fee Fee, a seller of [*] é".split()), max_size=9).map(" ".join),
+    max_size=7,
+)
+
+
+@settings(max_examples=300, deadline=None)
+@given(few_words, few_words, st.booleans(), st.sampled_from([0.3, 0.6, 1.0]), st.sampled_from([0.2, 0.7]))
+def test_near_clauses_are_paired_as_the_matrix_pairs_them(items, labels, partial_gt, least, enough):
+    limits = {"bipartite_match_threshold": least, "verification_token_coverage": enough}
+    with in_force(**{f"field_scoring__{name}": value for name, value in limits.items()}):
+        near, whole = (
+            match_list("free_text", items, labels, False, partial_gt),
+            by_matrix(items, labels, partial_gt),
+        )
+    assert "similarity" in vars(whole) and near == whole
+    assert near.similarity.tolist() == whole.similarity.tolist() and near.rows() == whole.rows()
+
+
+def test_similarities_that_are_made_when_read_are_those_of_the_comparison():
+    def compared():
+        return match_list(
+            "free_text", ["pay the fee on demand", "keep books"], ["pay the fee promptly"], False
+        )
+
+    wanted = compared().similarity.tolist()
+    assert wanted == [[0.75], [0.0]]
+    for copied in (copy.copy, copy.deepcopy, dataclasses.replace, lambda m: pickle.loads(pickle.dumps(m))):
+        assert copied(compared()).similarity.tolist() == wanted and copied(compared()) == compared()
+    match = compared()
+    with in_force(field_scoring__verification_token_coverage=0.9, field_scoring__critical_cap=0.1):
+        assert match.similarity.tolist() == wanted  # by the settings that were in force
+    with pytest.raises(AttributeError, match="no attribute 'similarities'"):
+        _ = match.similarities
+
+
+def test_real_clauses_are_paired_as_the_matrix_pairs_them(real):
+    for _, field, items, labels, _, match in real[::7]:
+        if LIST_FIELDS[field] == "free_text":
+            assert by_matrix(items, labels, True) == match
 
 
 @given(parties)

@@ -17,7 +17,7 @@ from ..core import is_blank, refuse, says_nothing
 from ..text import as_text
 
 # %% auto #0
-__all__ = ['clean_items', 'only_pairs', 'optimal_pairs']
+__all__ = ['clean_items', 'best_pairs', 'only_pairs', 'optimal_pairs']
 
 # %% ../../nbs/30_lists.matching.ipynb #0d80170b
 _REDACTED = re.compile(r"(?=.{0,9}[*●•_\]])(?:[^\w\n]|_){1,200}")  # something stood there
@@ -139,6 +139,18 @@ def _assigned(rows, columns, worth):
     return [(int(kept[0][i]), int(kept[1][j])) for i, j in zip(rows, columns, strict=True) if paired[i, j]]
 
 # %% ../../nbs/30_lists.matching.ipynb #9fb4ba6a
+def best_pairs(
+    rows: Sequence[int],  # The row of each cell that may become a pair,
+    columns: Sequence[int],  # its column, row by row,
+    worth: Sequence[float],  # and its similarity, at least the threshold, to nine decimals
+) -> list[tuple[int, int]]:  # (row, column) pairs in row order; each row and each column at most once
+    "The best pairs among the cells that reach the threshold: most pairs first, then the largest total similarity."
+    if _free(rows, columns):
+        return list(zip(rows, columns, strict=True))
+    pairs = _uncontested(rows, columns, worth)
+    return _assigned(rows, columns, worth) if pairs is None else pairs
+
+
 def only_pairs(
     similarity: np.ndarray,  # Similarities in [0, 1], one row an item and one column a label
     threshold: float | None = None,  # Least similarity of a pair; `None` takes `bipartite_match_threshold`
@@ -161,8 +173,4 @@ def optimal_pairs(
     matrix = np.asarray(similarity, dtype=float)
     if matrix.ndim != 2:
         refuse("similarity", "a matrix, one row an item and one column a label", matrix.shape)
-    cells = _reaching(matrix, threshold)
-    if _free(*cells[:2]):
-        return list(zip(*cells[:2], strict=True))
-    pairs = _uncontested(*cells)
-    return _assigned(*cells) if pairs is None else pairs
+    return best_pairs(*_reaching(matrix, threshold))

@@ -5,15 +5,13 @@
 # %% ../../nbs/31_lists.partial_gt.ipynb #9a4393ac
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
-from itertools import islice
 from typing import NamedTuple
 
 import numpy as np
 
 from .matching import optimal_pairs
-from ..text import is_plain, tokens, tokens_in_turn
+from ..text import tokens, tokens_in_turn, tokens_once
 
 # %% auto #0
 __all__ = ['ROLE_WORDS', 'is_role_label', 'names_party', 'contained_in', 'Rescue', 'rescue_labels', 'count_used']
@@ -36,6 +34,18 @@ def _is_role(word):
     return word in ROLE_WORDS or (word.endswith("s") and word[:-1] in ROLE_WORDS)
 
 
+def _says_role(words):
+    "Are the words one to three roles and nothing else that tells who is meant? Read no further than needed."
+    n_roles = 0
+    for word in words:
+        if word in _SMALL_WORDS or len(word) == 1:
+            continue
+        n_roles += 1
+        if n_roles > _MOST_ROLES or not _is_role(word):
+            return False
+    return n_roles > 0
+
+
 def _telling(text):
     "The words of a text that could say who is meant, one by one."
     return (word for word in tokens_in_turn(text) if word not in _SMALL_WORDS and len(word) > 1)
@@ -48,14 +58,7 @@ def is_role_label(
 
     One to three role words, in singular or plural, besides articles and "and". Never raises.
     Source: Scoring & Metrics Reference, section 3, "Partial ground truth"."""
-    n_roles = 0
-    for word in tokens_in_turn(label):
-        if word in _SMALL_WORDS or len(word) == 1:
-            continue
-        n_roles += 1
-        if n_roles > _MOST_ROLES or not _is_role(word):
-            return False
-    return n_roles > 0
+    return _says_role(tokens_in_turn(label))
 
 
 def names_party(
@@ -72,15 +75,10 @@ def _run(text):
     return f" {' '.join(tokens(text))} "
 
 
-_SEVEN_WORDS = re.compile(r"[^0-9A-Za-z]*(?:[0-9A-Za-z]+[^0-9A-Za-z]+){6}[0-9A-Za-z]")
-
-
-def _short(label):
-    "Has the label as many words as a contained label has?"
+def _short(words):
+    "Are there as many words as a contained label has?"
     fewest, most = _CONTAINED
-    if is_plain(label) and _SEVEN_WORDS.match(label):
-        return False
-    return fewest <= len(list(islice(tokens_in_turn(label), most + 1))) <= most
+    return fewest <= len(words) <= most
 
 # %% ../../nbs/31_lists.partial_gt.ipynb #97fdf171
 def contained_in(
@@ -91,7 +89,7 @@ def contained_in(
 
     Words are compared in normal form, so case, accents and punctuation do not matter. Never raises.
     Source: Scoring & Metrics Reference, section 3, "Partial ground truth"."""
-    return _short(label) and _run(label) in _run(item)
+    return _short(tokens(label)) and _run(label) in _run(item)
 
 # %% ../../nbs/31_lists.partial_gt.ipynb #5747807d
 def _holders(items, labels, short, paired):
@@ -121,15 +119,20 @@ def rescue_labels(
     items: Sequence[str],  # What the model returned
     labels: Sequence[str],  # The labels, without repeats
     pairs: Sequence[tuple[int, int]],  # (item, label) pairs of ordinary matching
+    *,
+    words: Sequence[Sequence[str]]
+    | None = None,  # The plain tokens of each label, where they are cut already
 ) -> list[Rescue]:  # One for each label rescued, in label order
     """The labels that ordinary matching left open and that their words or their role bring back.
 
     Source: Scoring & Metrics Reference, section 3, "Partial ground truth"."""
     found = {j for _, j in pairs}
     still_open = [j for j in range(len(labels)) if j not in found]
-    items_of = _holders(items, labels, [j for j in still_open if _short(labels[j])], {i for i, _ in pairs})
+    words = words or {j: tokens_once(labels[j]) for j in still_open}
+    short = [j for j in still_open if _short(words[j])]
+    items_of = _holders(items, labels, short, {i for i, _ in pairs})
     rescued = [Rescue(j, "contained", item) for j, item in items_of.items()]
-    roles = [j for j in still_open if j not in items_of and is_role_label(labels[j])]
+    roles = [j for j in still_open if j not in items_of and _says_role(words[j])]
     if roles and any(map(names_party, items)):
         rescued += [Rescue(j, "role") for j in roles]
     return sorted(rescued)

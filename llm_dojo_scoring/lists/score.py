@@ -8,11 +8,13 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from html import escape
 
 import numpy as np
 
 from ..config import get_settings
+from ..embedding import resolve
 from ..fields.critical import guarded_score
 from ..fields.date_rules import score_date_field
 from ..fields.dates import parse_date
@@ -21,6 +23,7 @@ from ..fields.ids import normalize_id, score_id_field
 from ..fields.money import find_amounts, score_money_field
 from ..fields.names import name_similarities
 from .matching import clean_items, only_pairs, optimal_pairs
+from .near import clause_form, pair_clauses
 from .partial_gt import Rescue, count_used, rescue_labels
 from ..text import WORD_BYTES, fold, tokens
 
@@ -91,12 +94,16 @@ def _similarities(element_type, items, labels, embedding):
         return _held(pairs, items, labels) if element_type == "containment" else pairs
     if element_type != "free_text":
         return np.asarray(name_similarities(items, labels, embedding), dtype=float)
+    enough = get_settings().field_scoring.verification_token_coverage
+    return _held(_clause_similarities(items, labels, embedding, enough), items, labels)
+
+
+def _clause_similarities(items, labels, embedding, enough):
+    "Token F1 of each pair, or the share that the item covers of the label where that is `enough` and larger."
     similar = np.asarray(free_text_similarities(items, labels, embedding), dtype=float)
     covered = coverage_matrix(items, labels)
-    enough = covered >= get_settings().field_scoring.verification_token_coverage
-    if enough.any():
-        similar = np.where(enough, np.maximum(similar, covered), similar)
-    return _held(similar, items, labels)
+    reach = covered >= enough
+    return np.where(reach, np.maximum(similar, covered), similar) if reach.any() else similar
 
 
 def _held(similarity, items, labels):
@@ -109,6 +116,19 @@ def _held(similarity, items, labels):
     return similarity
 
 # %% ../../nbs/32_lists.score.ipynb #f0853b04
+def _compared(similarities, items, labels):
+    "Similarity of each item to each label; each distinct text read once, in alphabetical order."
+    rows, columns = sorted(set(items)), sorted(set(labels))
+    if not rows or not columns:
+        return np.zeros((len(items), len(labels)))
+    matrix = similarities(rows, columns)
+    for axis, (sorted_, given) in enumerate(((rows, items), (columns, labels))):
+        if sorted_ != given:
+            place = {text: k for k, text in enumerate(sorted_)}
+            matrix = matrix.take([place[text] for text in given], axis=axis)
+    return matrix
+
+# %% ../../nbs/32_lists.score.ipynb #ceb8b560
 @dataclass(frozen=True)
 class ListMatch:
     "What was compared with what, and what belongs together. Indices refer to `items` and `labels`."
@@ -122,6 +142,16 @@ class ListMatch:
     n_repeated: int  # Labels left out because they repeat another
     repeats: tuple[int, ...]  # Items that repeat a paired label, no more often than the annotator did
     partial_gt: bool  # Are the labels samples?
+
+    def __getattr__(self, name):
+        "The similarities of clauses, of which only the near ones were needed so far: made when first read."
+        if name != "similarity" or "_enough" not in self.__dict__:
+            raise AttributeError(
+                f"{type(self).__name__!r} object has no attribute {name!r}", name=name, obj=self
+            )
+        similar = partial(_clause_similarities, embedding=False, enough=self._enough)
+        self.__dict__[name] = _compared(similar, list(self.items), list(self.labels))
+        return self.__dict__[name]
 
     @property
     def matched(self) -> int:
@@ -160,21 +190,8 @@ class ListMatch:
             lines.append(f"<tr><td>{'</td><td>'.join(cells)}</td></tr>")
         return f"<table>{''.join(lines)}</table>"
 
-# %% ../../nbs/32_lists.score.ipynb #ceb8b560
+# %% ../../nbs/32_lists.score.ipynb #eba377b6
 _LAST_PLACE = 1e-9  # the smallest difference that counts in a similarity
-
-
-def _compared(element_type, items, labels, embedding):
-    "Similarity of each item to each label; each distinct text read once, in alphabetical order."
-    rows, columns = sorted(set(items)), sorted(set(labels))
-    if not rows or not columns:
-        return np.zeros((len(items), len(labels)))
-    matrix = _similarities(element_type, rows, columns, embedding)
-    for axis, (sorted_, given) in enumerate(((rows, items), (columns, labels))):
-        if sorted_ != given:
-            place = {text: k for k, text in enumerate(sorted_)}
-            matrix = matrix.take([place[text] for text in given], axis=axis)
-    return matrix
 
 
 def _alphabetical(texts):
@@ -210,7 +227,43 @@ def _repeats(element_type, items, given, taken):
             repeats.append(i)
     return sorted(repeats)
 
-# %% ../../nbs/32_lists.score.ipynb #eba377b6
+
+def _found(element_type, items, given, labels, pairs, rescued):
+    "Pairs, rescued labels, labels left out, and items that repeat a label, as a `ListMatch` holds them."
+    n_repeated = len(given) - len(labels)
+    taken = {i for i, _ in pairs} | {r.item for r in rescued}
+    repeats = _repeats(element_type, items, given, taken) if n_repeated else ()
+    return tuple(pairs), tuple(rescued), n_repeated, tuple(repeats)
+
+# %% ../../nbs/32_lists.score.ipynb #ac11e34b
+_MANY = 20_000  # pairs of clauses; in longer lists each is compared with each at once
+
+
+def _by_words(element_type, embedding, n_pairs):
+    "Do words alone decide which clauses are near?"
+    limits = get_settings().field_scoring
+    plain = element_type == "free_text" and n_pairs <= _MANY and limits.critical_cap is None
+    return plain and limits.bipartite_match_threshold > 1e-6 and resolve(embedding) is None
+
+
+def _clauses_matched(items, given, partial_gt):
+    "The comparison of two lists of clauses by their words."
+    limits = get_settings().field_scoring
+    labels, yours = given, [clause_form(label) for label in given]
+    if len(set(yours)) < len(given):
+        labels = distinct_labels(given, "free_text")
+        yours = [clause_form(label) for label in labels]
+    mine, enough = [clause_form(item) for item in items], limits.verification_token_coverage
+    pairs = pair_clauses((items, mine), (labels, yours), limits.bipartite_match_threshold, enough)
+    words = [() if isinstance(form, str) else form for form in yours]
+    rescued = rescue_labels(items, labels, pairs, words=words) if partial_gt else ()
+    found = _found("free_text", items, given, labels, pairs, rescued)
+    match = ListMatch("free_text", tuple(items), tuple(labels), None, *found, partial_gt)
+    del match.__dict__["similarity"]
+    match.__dict__["_enough"] = enough
+    return match
+
+# %% ../../nbs/32_lists.score.ipynb #af7740fe
 def match_list(
     element_type: str,  # Type of the elements, such as "free_text"; an unknown one is read as "name"
     predicted: object,  # The model's list, in any shape that `clean_items` reads
@@ -222,16 +275,14 @@ def match_list(
 
     The order of neither list changes any number. Whatever the model returned, it does not raise."""
     items, given = clean_items(predicted), clean_items(expected)
+    if _by_words(element_type, embedding, len(items) * len(given)):
+        return _clauses_matched(items, given, partial_gt)
     labels = distinct_labels(given, element_type)
-    similarity = _compared(element_type, items, labels, embedding)
+    similarity = _compared(partial(_similarities, element_type, embedding=embedding), items, labels)
     pairs = _paired(element_type, items, labels, similarity)
     rescued = rescue_labels(items, labels, pairs) if partial_gt else ()
-    n_repeated = len(given) - len(labels)
-    taken = {i for i, _ in pairs} | {r.item for r in rescued}
-    repeats = _repeats(element_type, items, given, taken) if n_repeated else ()
-    texts = tuple(items), tuple(labels)
-    found = tuple(pairs), tuple(rescued), n_repeated, tuple(repeats)
-    return ListMatch(element_type, *texts, similarity, *found, partial_gt)
+    found = _found(element_type, items, given, labels, pairs, rescued)
+    return ListMatch(element_type, tuple(items), tuple(labels), similarity, *found, partial_gt)
 
 # %% ../../nbs/32_lists.score.ipynb #6ea817e1
 def _ratios(found, used, n_items, n_labels):
