@@ -15,7 +15,7 @@ from itertools import chain
 from typing import NamedTuple
 
 from .currencies import find_currency_marks
-from .numbers_in_text import find_numbers
+from .numbers_in_text import find_numbers, possible_figures
 from .values import Candidates, Value, plain
 
 # %% auto #0
@@ -161,12 +161,8 @@ def _marked(flat, marks, numbers):
         amount = _with_mark_behind(amount, behind, flat)
         taken = behind if amount.end > ended else taken
         flourish = _FLOURISH.match(flat, amount.end) if amount.codes else None
-        if (
-            amount.codes
-            and amount.codes[0] in _POINT_THOUSANDS
-            and amount.factor == 1
-            and _EURO_THOUSAND.fullmatch(number.text)
-        ):
+        point = amount.codes and amount.codes[0] in _POINT_THOUSANDS and amount.factor == 1
+        if point and _EURO_THOUSAND.fullmatch(number.text):
             amount = amount._replace(number=amount.number * 1000, why=(*amount.why, "point before thousands"))
         if flourish:
             amount = amount._replace(end=flourish.end())
@@ -328,17 +324,17 @@ def _read_whole(text):
 _remembered = lru_cache(8192)(lambda text: AmountSearch(text).all)
 
 # %% ../nbs/14c_amounts.ipynb #5622b409
-_SCALE_WORD = re.compile("hundred|thousand|illion|dozen|lakh|crore|(?<![a-z])lac")
-_LETTERED = re.compile(rf"[0-9)](?:{_LETTER.pattern})", re.I)
-_WORDS_REACH = 102
+_SCALES = "hundred thousand illion dozen lakh crore".split()
+_LETTERED = re.compile(rf"[0-9)](?:{_LETTER.pattern})|(?<![a-z])lac", re.I)
+_ONES, _WORDS_REACH = frozenset("01"), 102
 
 
 def _figures(flat, stretch):
-    "The figures of a stretch without marks of thousands; `None` where they may mean another sum."
+    "The figures of a stretch without marks of thousands, and those that its numbers with a scale may hold, if any."
     piece = flat[stretch.windows[0][0] : stretch.windows[-1][1] + _APART]
-    if not piece.isascii() or _LETTERED.search(piece) or _SCALE_WORD.search(piece.lower()):
-        return None
-    return piece.replace(",", "").replace(".", "").replace(" ", "").replace("'", "")
+    scaled = any(map(piece.lower().__contains__, _SCALES)) or _LETTERED.search(piece)
+    held = possible_figures(piece) if scaled or not piece.isascii() else None
+    return piece.replace(",", "").replace(".", "").replace(" ", "").replace("'", ""), held
 
 # %% ../nbs/14c_amounts.ipynb #f57fd9ad
 class AmountSearch:
@@ -356,8 +352,11 @@ class AmountSearch:
 
     @cached_property
     def _parts(self):
-        stretches = _stretches(self._flat, find_currency_marks(self._flat))
-        return [(stretch, _figures(self._flat, stretch)) for stretch in stretches]
+        return _stretches(self._flat, find_currency_marks(self._flat))
+
+    @cached_property
+    def _figures(self):
+        return [_figures(self._flat, stretch) for stretch in self._parts]
 
     def _of(self, stretch):
         "The amounts of one stretch."
@@ -373,7 +372,7 @@ class AmountSearch:
         "Every amount, in the order of the text."
         if len(self.text) < _SHORT:
             return Candidates(_read_whole(self.text), self.text)
-        return Candidates(chain.from_iterable(self._of(stretch) for stretch, _ in self._parts), self.text)
+        return Candidates(chain.from_iterable(self._of(stretch) for stretch in self._parts), self.text)
 
     def about(
         self,
@@ -384,9 +383,9 @@ class AmountSearch:
         if len(self.text) < _SHORT or whole < _WORDS_REACH:
             yield from self.all
             return
-        forms = [str(whole + n) for n in range(-2, 2)]
-        for stretch, figures in self._parts:
-            if figures is None or any(form in figures for form in forms):
+        forms = {form: set(form) - _ONES for form in map(str, range(whole - 2, whole + 2))}
+        for stretch, (figures, held) in zip(self._parts, self._figures, strict=True):
+            if any(form in figures or held is not None and need <= held for form, need in forms.items()):
                 yield from self._of(stretch)
 
 # %% ../nbs/14c_amounts.ipynb #7549f77e

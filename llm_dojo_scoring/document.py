@@ -24,6 +24,7 @@ from .numbers_in_text import find_numbers
 from .text import STOPWORDS, WORD_BYTES, as_text, content_tokens, tokens
 from .values import Candidates
 from .word_numbers import word_number, word_places
+from .word_search import character_numbers
 
 # %% auto #0
 __all__ = ['Window', 'Document', 'as_document']
@@ -55,14 +56,6 @@ _WRITTEN = _Written()
 # %% ../nbs/34_document.ipynb #3769d2bd
 def _encoded(text):
     return text.encode("utf-8", "surrogatepass")
-
-
-def _numbered_characters(text):
-    "The characters of a text as numbers."
-    raw = text.encode("utf-16-le", "surrogatepass")
-    if len(raw) == 2 * len(text):
-        return np.frombuffer(raw, dtype="<u2")
-    return np.frombuffer(text.encode("utf-32-le", "surrogatepass"), dtype="<u4")
 
 
 def _line_hyphens(text):
@@ -100,7 +93,7 @@ def _rewritten(text):
         joined = _JOINED[hyphen].sub("", joined)
     if text.isascii():
         return joined.encode()
-    numbers = _numbered_characters(joined)
+    numbers = character_numbers(joined)
     places = np.flatnonzero(numbers > 127)
     codes = numbers[places].tolist()
     written = {code: _WRITTEN[chr(code)] for code in set(codes)}

@@ -17,7 +17,7 @@ from text_to_num import text2num
 from .values import Candidates, Value, plain
 
 # %% auto #0
-__all__ = ['NumberValue', 'find_numbers', 'read_number']
+__all__ = ['NumberValue', 'find_numbers', 'read_number', 'possible_figures']
 
 # %% ../nbs/14a_numbers_in_text.ipynb #3587eb00
 _GROUPED = (
@@ -298,3 +298,30 @@ def read_number(
     bare = text.strip() if isinstance(text, str) else ""
     found = find_numbers(bare) if 0 < len(bare) < 400 else ()
     return found[0].number if len(found) == 1 and len(found[0].text) == len(bare) else None
+
+# %% ../nbs/14a_numbers_in_text.ipynb #1292ea45
+_ANY_FIGURE = frozenset("23456789")
+_FAMILIES = {
+    "2": ("two", "twel", "twen"),
+    "3": ("three", "thir"),
+    "4": ("four", "fort"),
+    "5": ("five", "fift"),
+}
+_FAMILIES |= {"6": ("six",), "7": ("seven",), "8": ("eigh",), "9": ("nine",)}
+_ODD = frozenset((*_VULGAR, "ı", "İ", "ſ", "\u212a"))
+_MADE = re.compile(
+    r"half|dozen|[0-9]/[0-9]|(?:an?|one|two|three)[ -](?:third|quarter|fourth)"
+    rf"|(?:thousand|illion|lakh|lac|crore)s?,?[ \n]{{1,2}}(?:and )?(?:[0-9]|{_WORD})"
+)
+
+# %% ../nbs/14a_numbers_in_text.ipynb #4f708538
+def possible_figures(
+    text: str,  # Any text, in the form of `values.plain`
+) -> frozenset[str]:  # Of the figures from "2" to "9"
+    "The figures that the numbers of a text may hold: no number of which another figure is part can be read in it."
+    low = text.lower()
+    if _MADE.search(low) or not (text.isascii() or _ODD.isdisjoint(text)):
+        return _ANY_FIGURE
+    return frozenset(
+        figure for figure, words in _FAMILIES.items() if figure in low or any(word in low for word in words)
+    )

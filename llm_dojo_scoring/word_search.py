@@ -12,7 +12,17 @@ from functools import lru_cache
 import numpy as np
 
 # %% auto #0
-__all__ = ['small_letters', 'WordStarts', 'capital_codes']
+__all__ = ['character_numbers', 'small_letters', 'WordStarts', 'capital_codes']
+
+# %% ../nbs/10a_word_search.ipynb #4acae61d
+def character_numbers(
+    text: str,  # Any text
+) -> np.ndarray:  # Two bytes a character, or four where the text needs them
+    "The characters of a text as numbers, one each, for questions that are asked of all characters at once."
+    raw = text.encode("utf-16-le", "surrogatepass")
+    if len(raw) == 2 * len(text):
+        return np.frombuffer(raw, dtype="<u2")
+    return np.frombuffer(text.encode("utf-32-le", "surrogatepass"), dtype="<u4")
 
 # %% ../nbs/10a_word_search.ipynb #ae13978d
 def small_letters(
@@ -24,32 +34,37 @@ def small_letters(
 
 # %% ../nbs/10a_word_search.ipynb #e9526b54
 _SHORT = 2_000  # characters; shorter texts are searched word by word
-_LETTERS = bytes(b if chr(b).isalpha() and b < 128 else 0 for b in range(256))
-_SMALL, _FACTOR = np.uint64(0x2020202020202020), np.uint64(0x9E3779B97F4A7C15)
+_SMALL, _SMALL_TWO = np.uint64(0x2020202020202020), 0x2020
+_FACTOR = np.uint64(0x9E3779B97F4A7C15)
+
+
+@lru_cache(maxsize=2)
+def _letters(text):
+    "The text in bytes, zeros for all but ASCII letters; one zero stands before it and eight behind."
+    numbers = character_numbers(text)
+    one = numbers.astype(np.uint8)
+    one *= ((one | 32) - np.uint8(ord("a")) < 26) & (numbers < 128)
+    return np.concatenate([np.zeros(1, np.uint8), one, np.zeros(8, np.uint8)])
 
 
 @lru_cache(maxsize=2)
 def _beginnings(text):
-    "Where runs of ASCII letters begin, and the first eight characters of each as one number, zeros for all but letters."
-    wide = np.frombuffer(text.encode("utf-32-le", "surrogatepass"), dtype="<u4")
-    one = wide.astype(np.uint8)
-    one[wide > 127] = 0
-    padded = np.frombuffer(b"\0" + one.tobytes().translate(_LETTERS) + bytes(8), dtype=np.uint8)
-    inside = padded[:-8] != 0
-    starts = np.flatnonzero(inside[1:] > inside[:-1])
-    eight = np.ndarray(wide.size + 1, dtype="<u8", buffer=padded, offset=1, strides=(1,))
-    return starts, eight[starts]
+    "Where runs of ASCII letters begin in `_letters`, and their first two letters as one number, zero for none."
+    letters = _letters(text)
+    inside = letters[:-8] != 0
+    starts = np.flatnonzero(inside[1:] > inside[:-1]) + 1
+    return starts, letters[starts] | letters[starts + 1].astype(np.intp) << 8
 
 
 def _hashed(letters):
     "A number of 16 bits for each number of 64."
-    return letters * _FACTOR >> np.uint64(48)
+    return (letters * _FACTOR >> np.uint64(48)).astype(np.intp)
 
 
 def _word_by_word(words, text):
     "Each place of each word, in short texts."
     for word in words:
-        at = text.find(word)
+        at = text.find(word) if word[:1] in text else -1  # one character is looked for faster than three
         while at >= 0:
             if not text[at - 1 : at].isalpha():
                 yield at, word
@@ -87,13 +102,14 @@ class WordStarts:
         text = (
             text.replace("\u212a", "K") if self.any_case else text
         )  # the sign of kelvins is a k in small letters
-        starts, letters = _beginnings(text)
+        starts, two = _beginnings(text)
+        likely = starts[np.flatnonzero(self._first[two | _SMALL_TWO if self.any_case else two])]
+        letters = np.ndarray(len(text) + 2, dtype="<u8", buffer=_letters(text), strides=(1,))[likely]
         letters = letters | _SMALL if self.any_case else letters
-        likely = np.flatnonzero(self._first[letters & np.uint64(0xFFFF)])
-        letters, begun = letters[likely], np.zeros(likely.size, bool)
+        begun = np.zeros(likely.size, bool)
         for n, table in self._begun.items():
             begun |= table[_hashed(letters & np.uint64((1 << 8 * n) - 1))]
-        likely = starts[likely[begun]].tolist()
+        likely = (likely[begun] - 1).tolist()
         found = [
             (at, word) for at in likely if not text[at - 1 : at].isalpha() for word in self._at(at, text)
         ]
@@ -111,7 +127,6 @@ class WordStarts:
 
 # %% ../nbs/10a_word_search.ipynb #65eae785
 _CODE = re.compile("(?<![A-Za-z])[A-Za-z]{0,2}[A-Z]{3}(?![A-Za-z])")
-_FOUR, _CODED = np.uint64(0xFF606060), np.uint64(0x00404040)  # a capital has the second of these bits alone
 
 # %% ../nbs/10a_word_search.ipynb #90f3c0e2
 def capital_codes(
@@ -122,6 +137,9 @@ def capital_codes(
     Letters are those of ASCII."""
     if len(text) < _SHORT:
         return [found.end() - 3 for found in _CODE.finditer(text)]
-    starts, letters = _beginnings(text)
-    behind = (starts[letters >> np.uint64(8 * n) & _FOUR == _CODED] + n for n in range(3))
-    return np.unique(np.concatenate(list(behind))).tolist()
+    letters = _letters(text)
+    capital = letters - np.uint8(ord("A")) < 26
+    ends = capital[:-3] & capital[1:-2] & capital[2:-1] & (letters[3:] == 0)
+    at = np.flatnonzero(ends)
+    before = (letters[np.maximum(at - n, 0)] == 0 for n in (1, 2, 3))  # the run is no longer than five
+    return (at[np.logical_or.reduce(list(before))] - 1).tolist()

@@ -5,10 +5,10 @@ from fractions import Fraction
 
 import pytest
 from growth import assert_near_linear, repeated
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from llm_dojo_scoring.numbers_in_text import find_numbers, read_number
+from llm_dojo_scoring.numbers_in_text import find_numbers, possible_figures, read_number
 
 HOSTILE = {
     "one": "one ",
@@ -132,3 +132,20 @@ def test_each_number_says_how_it_was_read():
 def test_a_scale_is_worth_the_same_behind_words_and_figures(scale, zeros):
     for text in (f"two {scale}", f"2 {scale}", f"two (2) {scale}"):
         assert [v.number for v in find_numbers(text)] == [2 * 10**zeros], text
+
+
+WORDS = st.sampled_from(
+    "one two three four five six seven eight nine ten eleven twelve thirteen fifteen eighteen nineteen twenty"
+    " thirty forty fourty fifty sixty eighty ninety hundred thousand million billion a an and half dozen lakh"
+    " crore point zero third thirds quarters 1.9 2 7 350 4,000 12,5 3.05 1/2 ½ Six TWENTY-TWO sixtyfive"
+    " threehundred of".split()
+)
+GAPS = st.sampled_from([" ", " ", " ", "-", ", ", " and ", "\n", " (", ") ", ""])
+
+
+@settings(max_examples=600)
+@given(st.lists(st.tuples(WORDS, GAPS), min_size=1, max_size=8).map(lambda p: "".join(map("".join, p))))
+def test_no_number_holds_a_figure_that_its_text_cannot(text):
+    for value in find_numbers(text, lakhs=True):
+        figures = set(str(int(value.number * 10**12))) - set("01")
+        assert figures <= possible_figures(text), (value.number, text)
