@@ -52,10 +52,10 @@ __all__ = ['CategoryPresence', 'DateValue', 'EntityListScore', 'ExtractionScoreR
            'get_ambiguous_band', 'get_bipartite_match_threshold', 'get_containment_fields', 'get_embedding_model',
            'get_embedding_rescue_below', 'get_field_types', 'get_partial_gt_fields', 'get_presence_embedding_threshold',
            'get_settings', 'get_verification_coverage', 'guess_field_type', 'is_entity_list', 'is_grounded',
-           'is_null_expectation', 'is_role_label', 'list_verdict', 'match_list', 'name_similarities', 'names_party',
-           'normalize_id', 'normalize_text', 'only_pairs', 'optimal_pairs', 'parse_date', 'parse_duration_days',
-           'parse_money', 'partial_dates', 'read_amounts', 'rescue_labels', 'routed_evidence', 'same_money',
-           'score_category_presence', 'score_containment_field', 'score_date_field', 'score_entity_list',
+           'is_null_expectation', 'is_role_label', 'list_verdict', 'match_list', 'name_similarities', 'near_names',
+           'names_party', 'normalize_id', 'normalize_text', 'only_pairs', 'optimal_pairs', 'parse_date',
+           'parse_duration_days', 'parse_money', 'partial_dates', 'read_amounts', 'rescue_labels', 'routed_evidence',
+           'same_money', 'score_category_presence', 'score_containment_field', 'score_date_field', 'score_entity_list',
            'score_extraction', 'score_field', 'score_free_text_field', 'score_id_field', 'score_money_field',
            'score_name_field', 'select_amount', 'select_date', 'select_duration', 'verification_enabled',
            'verify_list_items']
@@ -127,6 +127,7 @@ from llm_dojo_scoring.fields.money import (
 from llm_dojo_scoring.fields.names import (
     decide_name,
     name_similarities,
+    near_names,
     score_name_field,
 )
 from llm_dojo_scoring.lists.matching import (
@@ -216,6 +217,7 @@ _all_ = [
     "list_verdict",
     "match_list",
     "name_similarities",
+    "near_names",
     "names_party",
     "normalize_id",
     "normalize_text",

@@ -10,7 +10,7 @@ from functools import lru_cache
 from .text import as_text, fold, tokens
 
 # %% auto #0
-__all__ = ['find_places', 'place_tokens']
+__all__ = ['places_among', 'find_places', 'place_tokens']
 
 # %% ../nbs/13a_places.ipynb #b8cce2e3
 _US = """Alabama|Alaska|Arizona|Arkansas|California|Colorado|Connecticut|Delaware|Florida|Georgia|Hawaii|Idaho|Illinois
@@ -79,6 +79,13 @@ def _spans(words):
         else:
             i += 1
     return found
+
+
+def places_among(
+    words: tuple[str, ...],  # Plain tokens in order
+) -> frozenset[str]:  # The places, folded
+    "The states and countries that a row of words names, as `find_places` finds them in a text."
+    return frozenset([place for place, *_ in _spans(words)])
 
 
 @lru_cache(maxsize=16_384)

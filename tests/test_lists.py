@@ -189,28 +189,39 @@ def test_the_matrix_is_that_of_the_pair_scorers(items, labels):
                 assert match.similarity[i, j] == similar, (element_type, item, label)
 
 
-def by_matrix(items, labels, partial_gt):
-    "The comparison of two lists of clauses in which each is compared with each."
+def by_matrix(element_type, items, labels, partial_gt):
+    "The comparison of two lists in which each is compared with each."
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(list_page, "_MANY", -1)
-        return match_list("free_text", items, labels, False, partial_gt)
+        return match_list(element_type, items, labels, False, partial_gt)
 
 
 few_words = st.lists(
     st.lists(st.sampled_from("pay the fee Fee, a seller of [*] é".split()), max_size=9).map(" ".join),
     max_size=7,
 )
+few_names = st.lists(
+    st.lists(st.sampled_from("Acme ACME, Acm Inc. Seller of Ohio Texas II 2 [*]".split()), max_size=4).map(
+        " ".join
+    ),
+    max_size=7,
+)
 
 
-@settings(max_examples=300, deadline=None)
-@given(few_words, few_words, st.booleans(), st.sampled_from([0.3, 0.6, 1.0]), st.sampled_from([0.2, 0.7]))
-def test_near_clauses_are_paired_as_the_matrix_pairs_them(items, labels, partial_gt, least, enough):
+@pytest.mark.parametrize(
+    "element_type, lists", [("free_text", few_words), ("name", few_names), ("odd", few_names)]
+)
+@settings(max_examples=200, deadline=None)
+@given(data=st.data())
+def test_near_texts_are_paired_as_the_matrix_pairs_them(element_type, lists, data):
+    sides = data.draw(lists), data.draw(lists)
+    partial_gt, least, enough = (
+        data.draw(st.sampled_from(of)) for of in ([False, True], [0.3, 0.6, 1.0], [0.2, 0.7])
+    )
     limits = {"bipartite_match_threshold": least, "verification_token_coverage": enough}
     with in_force(**{f"field_scoring__{name}": value for name, value in limits.items()}):
-        near, whole = (
-            match_list("free_text", items, labels, False, partial_gt),
-            by_matrix(items, labels, partial_gt),
-        )
+        near = match_list(element_type, *sides, False, partial_gt)
+        whole = by_matrix(element_type, *sides, partial_gt)
     assert "similarity" in vars(whole) and near == whole
     assert near.similarity.tolist() == whole.similarity.tolist() and near.rows() == whole.rows()
 
@@ -232,10 +243,9 @@ def test_similarities_that_are_made_when_read_are_those_of_the_comparison():
         _ = match.similarities
 
 
-def test_real_clauses_are_paired_as_the_matrix_pairs_them(real):
+def test_real_lists_are_paired_as_the_matrix_pairs_them(real):
     for _, field, items, labels, _, match in real[::7]:
-        if LIST_FIELDS[field] == "free_text":
-            assert by_matrix(items, labels, True) == match
+        assert by_matrix(LIST_FIELDS[field], items, labels, True) == match
 
 
 @given(parties)

@@ -18,7 +18,8 @@ from hypothesis import strategies as st
 from seed_rules import seed_name_score
 
 from llm_dojo_scoring.fields import names as names_page
-from llm_dojo_scoring.fields.names import decide_name, name_similarities, score_name_field
+from llm_dojo_scoring.fields.names import decide_name, name_similarities, near_names, score_name_field
+from llm_dojo_scoring.text import tokens
 
 WORDS = (
     "Acme Beta Gamma First National Bank of the Trust Company Inc L.P. Soft ware Software II 2 North Kansas"
@@ -51,6 +52,18 @@ def test_matrix_is_the_pair_scorer(items, labels):
     assert grid.shape == long.shape == (len(items), len(labels))
     for (i, a), (j, b) in itertools.product(enumerate(items), enumerate(labels)):
         assert grid[i, j] == long[i, j] == score_name_field(a, b), (a, b)
+
+
+@given(st.lists(names, max_size=5), st.lists(names, max_size=5), st.sampled_from([0.55, 0.6, 0.9]))
+@settings(max_examples=400, deadline=None)
+def test_near_names_are_the_cells_of_the_matrix(items, labels, least):
+    grid = name_similarities(items, labels, False)
+    wanted = [
+        (i, j, grid[i, j])
+        for i, j in np.argwhere(grid >= least).tolist()
+        if tokens(items[i]) and tokens(labels[j])
+    ]
+    assert near_names(items, labels, least) == wanted
 
 
 @given(anything, anything)

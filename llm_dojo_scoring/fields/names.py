@@ -9,6 +9,7 @@ import re
 from collections import Counter
 from collections.abc import Sequence
 from functools import lru_cache
+from itertools import product
 from typing import NamedTuple
 
 import numpy as np
@@ -17,16 +18,17 @@ from rapidfuzz.distance import OSA, JaroWinkler
 
 from ..core import Verdict
 from ..embedding import rescue, rescue_matrix
-from ..places import find_places
+from ..places import places_among
 from ..text import CORPORATE_SUFFIXES, STOPWORDS, as_text, decide_wordless, tokens
 
 # %% auto #0
-__all__ = ['decide_name', 'score_name_field', 'name_similarities']
+__all__ = ['decide_name', 'score_name_field', 'near_names', 'name_similarities']
 
 # %% ../../nbs/20_fields.names.ipynb #448e44b5
 _SUFFIXES = frozenset(w.lower() for w in CORPORATE_SUFFIXES)
 _LEGAL_FORMS = frozenset("inc incorporated llc ltd limited corp corporation plc llp lp pllc gmbh".split())
 _STOP = STOPWORDS - {"a"}  # "Party A"
+_TELL_NOTHING = _SUFFIXES | _STOP
 _GENERIC = STOPWORDS | _SUFFIXES | {"party", "parties", "na"}
 _COMMON = frozenset(  # many titles and many parties have one
     "agreement contract amendment service services management capital international global national american united "
@@ -108,7 +110,7 @@ def _from_words(words, size, places):
 
 # %% ../../nbs/20_fields.names.ipynb #56bc65a5
 def _initials_joined(words):
-    if all(len(word) > 1 for word in words):
+    if min(map(len, words), default=2) > 1:
         return tuple(words)
     out, run = [], ""
     for word in (*words, ""):
@@ -123,12 +125,14 @@ def _initials_joined(words):
 
 @lru_cache(maxsize=16_384)
 def _read(text):
-    words = full = _initials_joined(tokens(text))
-    if not all(w in _SUFFIXES or w in _STOP for w in full):
+    said = tokens(text)
+    words = _initials_joined(said)
+    if not _TELL_NOTHING.issuperset(words):
         while words[-1] in _SUFFIXES:
             words = words[:-1]
-        words = tuple(w for i, w in enumerate(words) if i == 0 or w not in _LEGAL_FORMS)
-    return _from_words(words, len(tokens(text)), frozenset(find_places(text)))
+        if not _LEGAL_FORMS.isdisjoint(words):
+            words = tuple(w for i, w in enumerate(words) if i == 0 or w not in _LEGAL_FORMS)
+    return _from_words(words, len(said), places_among(tuple(said)))
 
 # %% ../../nbs/20_fields.names.ipynb #e3d3b1c8
 _COMPASS = {w: w[:4] for stem in ("north", "south", "east", "west") for w in (stem, stem + "ern")}
@@ -190,7 +194,7 @@ _LOOKALIKE = str.maketrans("015i", "olsl")
 def _rejoined(words, wanted):
     "Words, with each row of two to four that spells a wanted word made that word."
     letters = "".join(words)
-    if not any(word in letters for word in wanted):
+    if not any([word in letters for word in wanted]):
         return words
     out, i = [], 0
     while i < len(words):
@@ -214,14 +218,15 @@ def _same_signs(words, wanted):
 
 def _slip(a, b):
     "Are the words that two names do not share one text, badly written?"
-    x, y = ("".join(w for w in side.words if w not in other.bag) for side, other in ((a, b), (b, a)))
+    x, y = ("".join([w for w in side.words if w not in other.bag]) for side, other in ((a, b), (b, a)))
     if not 5 <= min(len(x), len(y)) <= max(len(x), len(y)) <= _LONGEST_SLIP:
         return False
     if x.translate(_LOOKALIKE) == y.translate(_LOOKALIKE):  # “Micros0ft”
         return sum(map(str.isalpha, min(x, y))) >= 4
-    figures = [[c for c in side if c.isdigit()] for side in (x, y)]
     needed = _SLIP if x[0] == y[0] else _SLIP_AT_ONCE
-    return figures[0] == figures[1] and OSA.normalized_similarity(x, y) >= needed
+    if OSA.normalized_similarity(x, y) < needed:
+        return False
+    return [c for c in x if c.isdigit()] == [c for c in y if c.isdigit()]
 
 # %% ../../nbs/20_fields.names.ipynb #cf230e78
 _UNLIKE = 0.5  # names that are not taken for one get at most this
@@ -252,13 +257,12 @@ def _compare(a, b, respelled=False):
     "Score, rule and note of a prediction `a` and a label `b` that both hold words."
     if _same_letters(a, b) or (not a.special and a.content == b.content):  # “Trust” and “the Trust”
         return 1.0, "same name", ""
-    shared = a.content & b.content
-    base = _letters_decide(a, b, shared)
-    if not shared and base <= _UNLIKE:
+    shared = not a.content.isdisjoint(b.content)
+    if not shared and (base := _letters_decide(a, b, shared)) <= _UNLIKE:
         return base, "different name", ""
     why = _excluded(a, b)
     if why:
-        return min(base, _UNLIKE), "another name", why
+        return min(_letters_decide(a, b, shared), _UNLIKE), "another name", why
     if _within(b, a):
         bound = _GENEROUS * b.size + _SPARE
         note = "" if a.size <= bound else "the prediction is too long for full credit"
@@ -266,7 +270,7 @@ def _compare(a, b, respelled=False):
     if _within(a, b) and not a.common:
         return 1.0, "prediction within label", "the prediction is only part of the label"
     again = None if respelled else _respelled(a, b)
-    return _compare(*again, respelled=True) if again else _compare_rests(a, b, shared, base)
+    return _compare(*again, respelled=True) if again else _compare_rests(a, b, shared)
 
 
 def _respelled(a, b):
@@ -278,8 +282,9 @@ def _respelled(a, b):
     return _from_words(mine, a.size, a.places), _from_words(yours, b.size, b.places)
 
 
-def _compare_rests(a, b, shared, base):
+def _compare_rests(a, b, shared):
     "The steps for names of which neither holds the other."
+    base = _letters_decide(a, b, shared)
     if _mostly_shared(a, b) or _slip(a, b):
         closest = JaroWinkler.similarity(" ".join(a.words), " ".join(b.words)) if shared else 0.0
         return max(base, closest), "similar name", ""
@@ -354,6 +359,25 @@ def _string_similarities(a_side, b_side):
     return grid
 
 # %% ../../nbs/20_fields.names.ipynb #9905e559
+def near_names(
+    items: Sequence[str],  # Names the model returned
+    labels: Sequence[str],  # Ground-truth names
+    least: float,  # Score from which a pair counts, above 0.5
+) -> list[
+    tuple[int, int, float]
+]:  # Item, label and score of each such pair of names with words, item by item
+    "The pairs of `name_similarities`, strings alone, that are similar enough. Never raises."
+    a_side, b_side = (list(map(_read, side)) for side in (items, labels))
+    cells = []
+    for (i, a), (j, b) in product(enumerate(a_side), enumerate(b_side)):
+        if a.letters != b.letters and a.content.isdisjoint(b.content):
+            if 100 * _UNLIKE >= fuzz.ratio(a.sorted, b.sorted):
+                continue
+        if a.words and b.words and (score := _compare(a, b)[0]) >= least:
+            cells.append((i, j, score))
+    return cells
+
+
 def name_similarities(
     items: Sequence,  # n names the model returned
     labels: Sequence,  # m ground-truth names

@@ -10,11 +10,12 @@ from collections import Counter
 from collections.abc import Sequence
 from itertools import repeat
 
+from ..fields.names import near_names
 from .matching import best_pairs
 from ..text import decide_wordless, fold, tokens_once
 
 # %% auto #0
-__all__ = ['near_texts', 'clause_form', 'pair_clauses']
+__all__ = ['near_texts', 'clause_form', 'pair_clauses', 'pair_names']
 
 # %% ../../nbs/31a_lists.near.ipynb #8683a0f1
 _BITS = 32  # of the field that an item has in each number; no text has so many words
@@ -75,21 +76,35 @@ def near_texts(
 _PLACES = 1e9  # similarities are compared to nine decimals, and the last one decides between equals
 
 
-def _cells(items, labels, mine, yours, least, enough):
-    "Item, label and similarity of each pair of at least `least`; `mine` and `yours` are their forms."
-    words = ([() if isinstance(form, str) else form for form in forms] for forms in (mine, yours))
-    cells = near_texts(*words, least - 1 / _PLACES, enough)
-    bare = [j for j, form in enumerate(yours) if isinstance(form, str)]
-    for i, form in enumerate(mine) if bare else ():
-        if isinstance(form, str):
-            cells += [(i, j, 1.0) for j in bare if decide_wordless(items[i], labels[j]).score]
-    return [cell for cell in sorted(cells) if round(cell[2] * _PLACES) / _PLACES >= least]
+def _bare(items, labels, mine, yours):
+    "Item, label and similarity of the pairs of texts without words that are the same."
+    labels_of = [(j, labels[j]) for j, form in enumerate(yours) if isinstance(form, str)]
+    if not labels_of:
+        return []
+    items_of = [(i, items[i]) for i, form in enumerate(mine) if isinstance(form, str)]
+    return [(i, j, 1.0) for i, a in items_of for j, b in labels_of if decide_wordless(a, b).score]
+
+
+def _paired(cells, items, labels, mine, yours, threshold):
+    "The best of the pairs in `cells` and of those without words; `mine` and `yours` are the forms."
+    least, cells = round(threshold, 9), sorted(cells + _bare(items, labels, mine, yours))
+    cells = [cell for cell in cells if round(cell[2] * _PLACES) / _PLACES >= least]
+    pairs = [(i, j) for i, j, _ in cells]
+    if all(len(set(side)) == len(pairs) for side in zip(*pairs, strict=True)):
+        return pairs
+    rows, columns = (sorted(range(len(side)), key=side.__getitem__) for side in (items, labels))
+    row, column = ({at: k for k, at in enumerate(side)} for side in (rows, columns))
+    ranked = sorted(
+        (row[i], column[j], round(similar * _PLACES + (mine[i] == yours[j])) / _PLACES)
+        for i, j, similar in cells
+    )
+    return sorted((rows[k], columns[m]) for k, m in best_pairs(*zip(*ranked, strict=True)))
 
 # %% ../../nbs/31a_lists.near.ipynb #2f444dc9
 def clause_form(
     text: str,  # A clause
 ) -> tuple[str, ...] | str:  # Its plain tokens, or the folded text where it has none
-    "What two clauses have in common when they say the same."
+    "What two clauses have in common when they say the same; the words are cut anew, and nothing is kept."
     return tuple(tokens_once(text)) or fold(text)
 
 
@@ -101,14 +116,17 @@ def pair_clauses(
 ) -> list[tuple[int, int]]:  # (item, label) pairs in item order; each item and each label at most once
     "Pair items with labels by their words alone. The order of neither list decides anything. Never raises."
     (items, mine), (labels, yours) = predicted, expected
-    cells = _cells(items, labels, mine, yours, round(threshold, 9), enough)
-    pairs = [(i, j) for i, j, _ in cells]
-    if all(len(set(side)) == len(pairs) for side in zip(*pairs, strict=True)):
-        return pairs
-    rows, columns = (sorted(range(len(side)), key=side.__getitem__) for side in (items, labels))
-    row, column = ({at: k for k, at in enumerate(side)} for side in (rows, columns))
-    ranked = sorted(
-        (row[i], column[j], round(similar * _PLACES + (mine[i] == yours[j])) / _PLACES)
-        for i, j, similar in cells
-    )
-    return sorted((rows[k], columns[m]) for k, m in best_pairs(*zip(*ranked, strict=True)))
+    words = ([() if isinstance(form, str) else form for form in forms] for forms in (mine, yours))
+    cells = near_texts(*words, threshold - 2 / _PLACES, enough)
+    return _paired(cells, items, labels, mine, yours, threshold)
+
+
+def pair_names(
+    predicted: tuple[Sequence[str], Sequence[tuple[str, ...] | str]],  # The items, and the form of each
+    expected: tuple[Sequence[str], Sequence[tuple[str, ...] | str]],  # The labels, and the form of each
+    threshold: float,  # Least similarity of a pair, above 0.5
+) -> list[tuple[int, int]]:  # (item, label) pairs in item order; each item and each label at most once
+    "Pair names with labels by strings alone. The order of neither list decides anything. Never raises."
+    (items, mine), (labels, yours) = predicted, expected
+    cells = near_names(items, labels, threshold - 2 / _PLACES)
+    return _paired(cells, items, labels, mine, yours, threshold)

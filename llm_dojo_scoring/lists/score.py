@@ -23,7 +23,7 @@ from ..fields.ids import normalize_id, score_id_field
 from ..fields.money import find_amounts, score_money_field
 from ..fields.names import name_similarities
 from .matching import clean_items, only_pairs, optimal_pairs
-from .near import clause_form, pair_clauses
+from .near import clause_form, pair_clauses, pair_names
 from .partial_gt import Rescue, count_used, rescue_labels
 from ..text import WORD_BYTES, fold, tokens
 
@@ -106,6 +106,13 @@ def _clause_similarities(items, labels, embedding, enough):
     return np.where(reach, np.maximum(similar, covered), similar) if reach.any() else similar
 
 
+def _by_strings(element_type, enough, items, labels):
+    "The similarities of clauses or names without a matcher and without a cap."
+    if element_type == "free_text":
+        return _clause_similarities(items, labels, False, enough)
+    return np.asarray(name_similarities(items, labels, False), dtype=float)
+
+
 def _held(similarity, items, labels):
     "The similarities, held to `critical_cap` where it is set and something may turn a clause around."
     limits = get_settings().field_scoring
@@ -144,12 +151,12 @@ class ListMatch:
     partial_gt: bool  # Are the labels samples?
 
     def __getattr__(self, name):
-        "The similarities of clauses, of which only the near ones were needed so far: made when first read."
+        "The similarities, of which only the near ones were needed so far: made when first read."
         if name != "similarity" or "_enough" not in self.__dict__:
             raise AttributeError(
                 f"{type(self).__name__!r} object has no attribute {name!r}", name=name, obj=self
             )
-        similar = partial(_clause_similarities, embedding=False, enough=self._enough)
+        similar = partial(_by_strings, self.element_type, self._enough)
         self.__dict__[name] = _compared(similar, list(self.items), list(self.labels))
         return self.__dict__[name]
 
@@ -236,29 +243,34 @@ def _found(element_type, items, given, labels, pairs, rescued):
     return tuple(pairs), tuple(rescued), n_repeated, tuple(repeats)
 
 # %% ../../nbs/32_lists.score.ipynb #ac11e34b
-_MANY = 20_000  # pairs of clauses; in longer lists each is compared with each at once
+_MANY = 20_000  # pairs of texts; in longer lists each is compared with each at once
 
 
-def _by_words(element_type, embedding, n_pairs):
-    "Do words alone decide which clauses are near?"
+def _strings_alone(element_type, embedding, n_pairs):
+    "Do strings alone decide which items and labels are near?"
+    if element_type in _PAIR_SCORERS or n_pairs > _MANY or resolve(embedding) is not None:
+        return False
     limits = get_settings().field_scoring
-    plain = element_type == "free_text" and n_pairs <= _MANY and limits.critical_cap is None
-    return plain and limits.bipartite_match_threshold > 1e-6 and resolve(embedding) is None
+    if element_type != "free_text":
+        return limits.bipartite_match_threshold > 0.501  # names that are two names get up to 0.5
+    return limits.bipartite_match_threshold > 0.001 and limits.critical_cap is None
 
 
-def _clauses_matched(items, given, partial_gt):
-    "The comparison of two lists of clauses by their words."
-    limits = get_settings().field_scoring
-    labels, yours = given, [clause_form(label) for label in given]
+def _near_matched(element_type, items, given, partial_gt):
+    "The comparison of two lists of clauses or names by strings alone."
+    limits, labels = get_settings().field_scoring, given
+    threshold, enough = limits.bipartite_match_threshold, limits.verification_token_coverage
+    form = clause_form if element_type == "free_text" else _words  # a name is read once more, a clause is not
+    yours = list(map(form, given))
     if len(set(yours)) < len(given):
-        labels = distinct_labels(given, "free_text")
-        yours = [clause_form(label) for label in labels]
-    mine, enough = [clause_form(item) for item in items], limits.verification_token_coverage
-    pairs = pair_clauses((items, mine), (labels, yours), limits.bipartite_match_threshold, enough)
-    words = [() if isinstance(form, str) else form for form in yours]
+        labels = distinct_labels(given, element_type)
+        yours = list(map(form, labels))
+    sides = (items, list(map(form, items))), (labels, yours)
+    pairs = pair_clauses(*sides, threshold, enough) if form is clause_form else pair_names(*sides, threshold)
+    words = [() if isinstance(said, str) else said for said in yours]
     rescued = rescue_labels(items, labels, pairs, words=words) if partial_gt else ()
-    found = _found("free_text", items, given, labels, pairs, rescued)
-    match = ListMatch("free_text", tuple(items), tuple(labels), None, *found, partial_gt)
+    found = _found(element_type, items, given, labels, pairs, rescued)
+    match = ListMatch(element_type, tuple(items), tuple(labels), None, *found, partial_gt)
     del match.__dict__["similarity"]
     match.__dict__["_enough"] = enough
     return match
@@ -275,8 +287,8 @@ def match_list(
 
     The order of neither list changes any number. Whatever the model returned, it does not raise."""
     items, given = clean_items(predicted), clean_items(expected)
-    if _by_words(element_type, embedding, len(items) * len(given)):
-        return _clauses_matched(items, given, partial_gt)
+    if _strings_alone(element_type, embedding, len(items) * len(given)):
+        return _near_matched(element_type, items, given, partial_gt)
     labels = distinct_labels(given, element_type)
     similarity = _compared(partial(_similarities, element_type, embedding=embedding), items, labels)
     pairs = _paired(element_type, items, labels, similarity)
