@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import replace
+from functools import lru_cache
 from typing import NamedTuple
 from weakref import WeakKeyDictionary
 
@@ -14,6 +15,7 @@ import numpy as np
 
 from .amounts import find_amounts
 from .document import Document
+from .fields.date_grammar import ORDINALS
 from .fields.dates import find_dates
 from .fields.ids import normalize_id
 from .fields.money import read_amounts, same_money
@@ -82,6 +84,29 @@ def _two_figures(text):
     return (10 * tens + ones)[order], starts[order], ends[order]
 
 
+_DAY_IN_WORDS = {day: words.split() for words, day in ORDINALS.items()}
+_SCANNED_DAY = (
+    re.compile(  # letters read as figures, a blank inside, an ending read as a 5, the l of a month as a 1
+        r"[lio]\d|\d[lio]|\d\s\d\s?t\s?h|15t(?![a-z])|(?:ju|i(?:-?\s{1,3}|-))1\d"
+    )
+)
+
+
+@lru_cache(maxsize=31)
+def _day_in_figures(day):
+    "The pattern of a day in figures that is no part of a longer number."
+    nought = rf"|(?<=0{day})(?<!\d0{day})" if day < 10 else ""
+    return re.compile(rf"{day}(?!\d)(?:(?<!\d{day}){nought})")
+
+
+def _may_hold_day(day, piece):
+    "Could the grammar of dates read this day of a month in a piece of text? A quick answer, never a wrong no."
+    low = piece.lower()
+    if day == 1 or not piece.isascii() or _day_in_figures(day).search(low) or _SCANNED_DAY.search(low):
+        return True
+    return all(word in low for word in _DAY_IN_WORDS[day])
+
+
 def _years_in_figures(year, document):
     "Offsets behind the year, in two or four figures."
     text, century = document.text, str(year)[:2]
@@ -109,6 +134,8 @@ def _dates_near(date, document):
     for end in ends:
         start = max(0, end - _BEFORE)
         start = start and text.find(" ", start, end) + 1
+        if date.day and not _may_hold_day(date.day, text[start : end + _BEHIND]):
+            continue
         # Some forms are dates only as a whole text, and a piece with a mark before it is none.
         for value in find_dates(";" + text[start : end + _BEHIND]):
             yield replace(value, start=value.start + start - 1, end=value.end + start - 1)

@@ -8,6 +8,8 @@ import random
 
 import pytest
 from growth import assert_near_linear, repeated
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
 
 from llm_dojo_scoring import stated as page
 from llm_dojo_scoring.amounts import find_amounts
@@ -125,3 +127,36 @@ def test_in_real_texts_each_value_is_found_where_reading_all_finds_it(pack):
             )
         others = sorted({*others, *full})
     assert n > 60
+
+
+DAY_PARTS = st.sampled_from(
+    "January Feb. March Apr Apri1 April ap-ril ju1 July Dec the day of First second twenty thirty twelfth"
+    " 1 2 5 05 9 10 12 15 20 21 25 30 31 0 l5 3O o4 215t 1st 2nd 5th 21st 3 0th 1 2 th Ist l, 2004 2004"
+    " '04 04 '99 1999 v. IV mai enero de . / - , ( ) <omitted> §".split(" ")
+)
+DAY_GAPS = st.sampled_from([" ", " ", "", "-", "/", ".", ", ", "\n"])
+
+
+@settings(max_examples=1_500, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(st.lists(st.tuples(DAY_PARTS, DAY_GAPS), min_size=2, max_size=9))
+def test_a_piece_that_is_passed_over_states_no_such_day(parts):
+    piece = "".join(map("".join, parts))
+    for value in find_dates(";" + piece):
+        assert value.day is None or page._may_hold_day(value.day, piece), (value.day, piece)
+
+
+@pytest.mark.parametrize(
+    "piece, day",
+    [
+        ("May l5, 2004", 15),
+        ("3O May 2004", 30),
+        ("May o4, 2004", 4),
+        ("May l, 2004", 1),
+        ("May 215t, 2004", 21),
+    ]
+    + [("2 0th day of May, 2004", 20), ("1 2th day of May, 2004", 12), ("May 05, 2004", 5), ("5/5/2004", 5)]
+    + [("Apri15, 2004", 5), ("apri 15, 2004", 5), ("Ju15, 2004", 5), ("twenty-\nfirst of May, 2004", 21)],
+)
+def test_a_day_is_looked_for_however_it_is_written(piece, day):
+    assert [value.day for value in find_dates(f";{piece}")] == [day]
+    assert page._may_hold_day(day, piece) and not page._may_hold_day(16, "In May 2004, Section 161.5 and 516")
