@@ -105,6 +105,10 @@ _KEPT = 4_096  # texts whose words are kept: several hundred documents' worth, s
 _MARKS = frozenset(map(ord, PUNCTUATION)) | {*range(33), 127}
 #: What each byte of plain ASCII becomes before a text is cut at blanks: capitals small, marks blank.
 WORD_BYTES = bytes(32 if b in _MARKS else ord(chr(b).lower()) if b < 128 else b for b in range(256))
+_ASCII = frozenset(map(chr, range(128)))
+_BETWEEN = frozenset(
+    "“”‘’„–—•§¶·…\u00a0\u2002\u2003\u2009"
+)  # what contracts hold besides ASCII; all stand between words
 
 # %% ../nbs/10_text.ipynb #e392f495
 def is_plain(
@@ -118,6 +122,11 @@ def tokens_once(
     text: str,  # Any text
 ) -> list[str]:  # Its plain tokens in order
     "The tokens of a text that is not likely to come back: cut anew, and nothing is kept."
+    if not text.isascii() and not ("-" in text and "\n" in text):
+        foreign = set(text) - _ASCII
+        if foreign <= _BETWEEN:
+            for char in foreign:
+                text = text.replace(char, " ")
     if is_plain(text):
         return text.encode().translate(WORD_BYTES).decode().split()
     return _fold.__wrapped__(text).translate(_SEPARATORS).split()

@@ -1,8 +1,10 @@
 """The date grammar, form by form: what is read, by which rules, up to the last boundary."""
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
-from llm_dojo_scoring.fields.date_grammar import candidates, read_dates
+from llm_dojo_scoring.fields.date_grammar import apart, candidates, lower_form, read_dates
 
 
 def read(text):
@@ -267,3 +269,16 @@ def test_each_reading_has_its_place(text, span):
 def test_an_amount_at_the_very_start_is_no_year(before):
     assert not read_dates(before + "2004") and not candidates(before + "2004")
     assert len(candidates(" 2004")) == len(candidates("-2004")) == 1
+
+
+numbers = st.integers(0, 40).map(str) | st.sampled_from(
+    "00 01 012 099 1599 1600 1999 2024 2199 2200 20240".split()
+)
+
+
+@settings(max_examples=500, deadline=None)
+@given(st.lists(numbers, min_size=1, max_size=4), st.lists(st.sampled_from("/-."), min_size=1, max_size=3))
+def test_figures_alone_are_read_as_the_whole_grammar_reads_them(parts, marks):
+    text = "".join(part + marks[k % len(marks)] for k, part in enumerate(parts))[:-1]
+    whole = [v._replace(start=v.start - 1, end=v.end - 1) for v in apart(candidates(lower_form(text)))]
+    assert read_dates(text) == whole

@@ -86,3 +86,9 @@ def test_time_grows_with_the_length(unit):
         T.tokens(text), T.fold(text), T.normalize_text(text)
 
     assert_near_linear(read, repeated(unit))
+
+
+@given(st.text("aBe1 -\n\r\t.'“”’–§•\u00a0…\u2003é\u0301™\u00ad", max_size=30))
+@settings(max_examples=500, deadline=None)
+def test_words_are_those_of_the_folded_text(text):
+    assert T.tokens_once(text) == T.fold(text).translate(T._SEPARATORS).split()

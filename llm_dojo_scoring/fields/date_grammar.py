@@ -113,6 +113,7 @@ _HOLE = r"(?:\[[^\]\w]{0,9}\]|_{1,20})"
 _TRIPLE = re.compile(rf"(\d{{1,4}})\s?([-/.])\s?(\d{{1,2}}|{_HOLE})\s?\2\s?(\d{{4}}|\d{{1,2}})(?!\d)")
 _LOOSE = re.compile(r"(\d{1,2})/(\d{1,2})[\s,]{1,12}((?:19|20)\d\d)(?!\d|[/,.]\d)")
 _PAIR = re.compile(r"(\d{1,2})/((?:1[89]|20)\d\d)(?![\d/])|((?:1[89]|20)\d\d)-(0[1-9]|1[0-2])(?!\d|-\d)")
+_FIGURES_ALONE = re.compile("([0-9]{1,4})([/-])([0-9]{1,2})\\2([0-9]{4}|[0-9]{1,2})")  # as most labels are
 _COMPACT = re.compile(r"((?:19|20)\d\d)(\d\d)(\d\d)(?:t\d{2,6}z?|\.0)?|(\d\d)\.(\d\d)\.(\d\d)")
 
 # %% ../../nbs/22a_fields.date_grammar.ipynb #4e5a5cff
@@ -252,9 +253,7 @@ def _named(low):
             yield value
 
 # %% ../../nbs/22a_fields.date_grammar.ipynb #7d459811
-_NUMBERS = re.compile(
-    "[0-9][0-9]*"
-)  # begins with a set of characters, which is faster to look for than a repeat
+_NUMBERS = re.compile("[0-9][0-9]*")  # a set of characters is faster to look for than a repeat
 _YEAR_ALONE = re.compile(r"(?:1[89]|20)\d\d(?!\w|\s?%|\.(?!0\s*\Z)\d|[,/]\d|-(?!(?:\d\d|\d{4})(?!\d))\d)")
 _JOINED = re.compile(r"(?:[^\W_]|(?<!_)_|\d[.,/-])\Z")
 _FROM_YEAR = re.compile(r"(?<!\d)(?:1[89]|20)\d\d-\Z")
@@ -312,9 +311,8 @@ def _marked(low, s, before):
     if found := _LOOSE.match(low, s):
         return _checked(*found.span(), ["month/day/year"], int(found[3]), int(found[1]), int(found[2]))
     if before not in ("-", ".") and (found := _PAIR.match(low, s)):
-        return _checked(
-            *found.span(), ["month and year"], int(found[2] or found[3]), int(found[1] or found[4])
-        )
+        year, month = found[2] or found[3], found[1] or found[4]
+        return _checked(*found.span(), ["month and year"], int(year), int(month))
     return None
 
 # %% ../../nbs/22a_fields.date_grammar.ipynb #36917bc6
@@ -397,4 +395,6 @@ def read_dates(
     """Read every date that a text states, in full or in part.
 
     Nothing is filled in from elsewhere, and the time taken grows with the length of the text. Never raises."""
+    if (figures := _FIGURES_ALONE.fullmatch(text)) and (value := _triple(figures)):
+        return [value]
     return [v._replace(start=v.start - 1, end=v.end - 1) for v in apart(candidates(lower_form(text)))]

@@ -85,7 +85,8 @@ def _best(predicted, expected, compare):
     "The verdict of the best pair; among equals the first of the label, then of the prediction."
     pairs = [(compare(p, e), p, e) for e in _strongest(expected) for p in _strongest(predicted)]
     (score, rule), p, e = max(pairs, key=lambda pair: pair[0][0])
-    note = "the best of several dates" if len({(p.shown, e.shown) for _, p, e in pairs}) > 1 else ""
+    several = len(pairs) > 1 and len({(p.shown, e.shown) for _, p, e in pairs}) > 1
+    note = "the best of several dates" if several else ""
     return Verdict(score, rule, p, e, note)
 
 # %% ../../nbs/24_fields.date_rules.ipynb #26be7849
