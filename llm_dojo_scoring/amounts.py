@@ -324,8 +324,8 @@ def _read_whole(text):
 _remembered = lru_cache(8192)(lambda text: AmountSearch(text).all)
 
 # %% ../nbs/14c_amounts.ipynb #5622b409
-_SCALES = "hundred thousand illion dozen lakh crore".split()
-_LETTERED = re.compile(rf"[0-9)](?:{_LETTER.pattern})|(?<![a-z])lac", re.I)
+_SCALES = ["hundred", "thousand", "illion", "dozen", "lakh", "crore", *(f"{gap}lac" for gap in " -\n\r\t")]
+_LETTERED = re.compile(rf"[0-9)](?= ?[mkbt]|lac)(?:{_LETTER.pattern}|lac)", re.I)
 _ONES, _WORDS_REACH = frozenset("01"), 102
 
 

@@ -309,10 +309,11 @@ _FAMILIES = {
 }
 _FAMILIES |= {"6": ("six",), "7": ("seven",), "8": ("eigh",), "9": ("nine",)}
 _ODD = frozenset((*_VULGAR, "ı", "İ", "ſ", "\u212a"))
-_MADE = re.compile(
-    r"half|dozen|[0-9]/[0-9]|(?:an?|one|two|three)[ -](?:third|quarter|fourth)"
-    rf"|(?:thousand|illion|lakh|lac|crore)s?,?[ \n]{{1,2}}(?:and )?(?:[0-9]|{_WORD})"
-)
+_BEHIND = rf"s?,?[ \n]{{1,2}}(?:and )?(?:[0-9]|{_WORD})"
+_MADE = {"half": "half", "dozen": "dozen", "/": "/(?<=[0-9]/)[0-9]"}  # by a word that is quick to look for
+_MADE |= {part: f"(?:an?|one|two|three)[ -]{part}" for part in ("third", "quarter", "fourth")}
+_MADE |= {scale: scale + _BEHIND for scale in ("thousand", "illion", "lakh", "lac", "crore")}
+_MADE = {word: re.compile(pattern) for word, pattern in _MADE.items()}
 
 # %% ../nbs/14a_numbers_in_text.ipynb #4f708538
 def possible_figures(
@@ -320,7 +321,8 @@ def possible_figures(
 ) -> frozenset[str]:  # Of the figures from "2" to "9"
     "The figures that the numbers of a text may hold: no number of which another figure is part can be read in it."
     low = text.lower()
-    if _MADE.search(low) or not (text.isascii() or _ODD.isdisjoint(text)):
+    made = any(word in low and pattern.search(low) for word, pattern in _MADE.items())
+    if made or not (text.isascii() or _ODD.isdisjoint(text)):
         return _ANY_FIGURE
     return frozenset(
         figure for figure, words in _FAMILIES.items() if figure in low or any(word in low for word in words)
