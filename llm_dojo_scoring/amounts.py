@@ -352,7 +352,8 @@ class AmountSearch:
 
     @cached_property
     def _parts(self):
-        return _stretches(self._flat, find_currency_marks(self._flat))
+        read = self.text if self._flat is plain(self.text) else self._flat  # its plain form is known already
+        return _stretches(self._flat, find_currency_marks(read))
 
     @cached_property
     def _figures(self):

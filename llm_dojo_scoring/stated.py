@@ -54,9 +54,13 @@ def _occurrences(form, text):
 def _years_in_words(text):
     "Offsets behind the words with which a year in words begins."
     for word, whole in _YEAR_WORDS.items():
-        for form in (word, word.capitalize(), word.upper()):
+        pattern, first = re.compile(whole, re.I), (word[0], word[0].upper())
+        for form in (word[1:], word[1:].upper()):  # "thousand" and "Thousand" in one search
             for start, end in _occurrences(form, text):
-                if found := re.compile(whole, re.I).search(text, max(0, start - 6), end + 12):
+                capitals = first[1:] if form.isupper() else first
+                if text[start - 1 : start] in capitals and (
+                    found := pattern.search(text, max(0, start - 7), end + 12)
+                ):
                     yield found.end()
 
 
