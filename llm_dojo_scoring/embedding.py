@@ -20,6 +20,7 @@ import numpy as np
 
 from .config import get_settings
 from .core import refuse
+from .text import tokens
 from .vector_store import VectorStore, cache_folder
 
 # %% auto #0
@@ -300,7 +301,7 @@ def rescue(
     matcher = resolve(embedding)
     if matcher is None or string_score >= get_settings().field_scoring.embedding_rescue_below:
         return string_score, False
-    cosine = _ask(matcher, a, b) if a.strip() and b.strip() else None
+    cosine = _ask(matcher, a, b) if tokens(a) and tokens(b) else None
     return (cosine, True) if cosine is not None and cosine > string_score else (string_score, False)
 
 # %% ../nbs/13_embedding.ipynb #7cdd6513
@@ -334,8 +335,8 @@ def rescue_matrix(
     matcher = resolve(embedding)
     if matcher is None or not string_scores.size:
         return string_scores
-    filled = [np.array([bool(t.strip()) for t in side]) for side in (items, labels)]
-    low = (string_scores < get_settings().field_scoring.embedding_rescue_below) & np.outer(*filled)
+    worded = [np.array([bool(tokens(t)) for t in side]) for side in (items, labels)]
+    low = (string_scores < get_settings().field_scoring.embedding_rescue_below) & np.outer(*worded)
     rows, columns = np.flatnonzero(low.any(1)), np.flatnonzero(low.any(0))
     if not len(rows):
         return string_scores
@@ -347,12 +348,12 @@ def rescue_matrix(
 def embed_ahead(
     texts: Iterable[str],  # What will be compared, in any order and as often as it comes
     embedding=None,  # A matcher, `None` for the one in force, `False` for none
-) -> int:  # Distinct texts that hold more than blanks; 0 when no matcher keeps vectors
+) -> int:  # Distinct texts that hold a word; 0 when no matcher keeps vectors
     """Embed texts before they are compared.
 
     It changes no similarity, only when the work is done. A backend that fails is logged, and is asked again later."""
     vectors = getattr(resolve(embedding), "vectors", None)
-    different = [t for t in dict.fromkeys(texts) if t.strip()] if vectors else []
+    different = [t for t in dict.fromkeys(texts) if tokens(t)] if vectors else []
     if different:
         vectors(different)
     return len(different)

@@ -1,4 +1,4 @@
-"""Words, stems and quantities by which a clause is held for another one (26a, 26d)."""
+"""Words, stems and quantities by which a clause is held for another one (26a, 26c, 26d)."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import pytest
 
 from llm_dojo_scoring.fields.clause_words import CriticalFlag, plain_words, stem, telling
 from llm_dojo_scoring.fields.quantities import quantity_flags
+from llm_dojo_scoring.fields.role_swap import role_flag
 
 
 @pytest.mark.parametrize(
@@ -76,3 +77,37 @@ def test_the_same_rate_is_no_flag(one, two):
 )
 def test_flags_say_what_differs(one, two, flag):
     assert quantity_flags(one, two) == [CriticalFlag(*flag)]
+
+
+@pytest.mark.parametrize(
+    ("one", "two", "flag"),
+    [
+        ("Seller is paid", "Buyer is paid", ("seller", "buyer")),  # the same words: the parties are said
+        ("Customer is paid", "Provider shall be held harmless", ("customer", "provider")),  # both undergo
+        ("Buyer is paid", "Provider grants Seller", ("buyer", "seller")),
+        (
+            "notice to Licensor or the Receiving Party",
+            "The fee shall be paid by Beta to Licensee",
+            ("licensor", "licensee"),
+        ),
+    ],
+)
+def test_a_role_on_the_other_side_is_flagged(one, two, flag):
+    assert role_flag(one, two) == CriticalFlag("role", *flag)
+
+
+@pytest.mark.parametrize(
+    ("one", "two"),
+    [
+        ("Beta LLC is paid", "Buyer LLC is paid"),  # a company that has the name of a role
+        ("Customer has granted Acme rights", "Provider is paid"),  # one does, the other undergoes
+        ("property of Seller", "Buyer is paid"),  # whose a thing is, and who is paid
+        ("Seller is paid", "Seller is paid"),
+        (
+            "Buyer is not permitted to sell the report to the Company and Acme Inc.",
+            "the report is delivered by Acme Inc. to Buyer",
+        ),
+    ],
+)
+def test_other_parts_are_no_exchange_of_roles(one, two):
+    assert role_flag(one, two) is None

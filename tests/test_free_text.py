@@ -20,6 +20,7 @@ from llm_dojo_scoring.fields.free_text import (
     score_free_text_field,
 )
 from llm_dojo_scoring.fields.ids import normalize_id, score_id_field
+from llm_dojo_scoring.fields.names import name_similarities, score_name_field
 from llm_dojo_scoring.text import as_text, token_coverage
 
 WORDS = "the of seller buyer shall not pay fee Virginia West New Mexico York — 中国 § 30 thirty-day".split()
@@ -37,6 +38,34 @@ def test_matrices_are_the_pair_scorers(items, labels):
     for (i, a), (j, b) in itertools.product(enumerate(items), enumerate(labels)):
         assert f1[i, j] == score_free_text_field(a, b)
         assert covered[i, j] == token_coverage(b, a)
+
+
+class Lengths:
+    "A second opinion that goes by lengths, so that all cosines occur."
+
+    def similarity(self, a, b):
+        return (7 * len(a) + 3 * len(b)) % 13 / 12
+
+
+@given(st.lists(anything, max_size=4), st.lists(anything, max_size=4))
+@settings(max_examples=200, deadline=None)
+def test_matrices_are_the_pair_scorers_with_a_second_opinion_too(items, labels):
+    clauses, names = (
+        free_text_similarities(items, labels, Lengths()),
+        name_similarities(items, labels, Lengths()),
+    )
+    for (i, a), (j, b) in itertools.product(enumerate(items), enumerate(labels)):
+        assert clauses[i, j] == score_free_text_field(a, b, Lengths())
+        assert names[i, j] == score_name_field(a, b, Lengths())
+
+
+@pytest.mark.parametrize("dash", ["—", "-", "[]", "§", "...", " "])
+def test_a_second_opinion_is_not_asked_about_a_dash(dash):
+    for matrix, score in (
+        (free_text_similarities, score_free_text_field),
+        (name_similarities, score_name_field),
+    ):
+        assert matrix([dash], ["seller"], Lengths()) == score(dash, "seller", Lengths()) == 0
 
 
 @given(st.lists(texts, min_size=1, max_size=30), st.lists(texts, min_size=1, max_size=120))
