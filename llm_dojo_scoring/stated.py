@@ -65,18 +65,16 @@ def _years_in_words(text):
 
 
 _OTHER, _BLANK, _LETTERS = 13, 12, (10, 11)  # what is no figure; letters that a scanner took for 0 and 1
-_READ_AS = np.full(256, _OTHER, dtype=np.uint8)
-_READ_AS[np.frombuffer(b"0123456789 oOlI", np.uint8)] = [*range(10), _BLANK, 10, 10, 11, 11]
+_READ_AS = bytes.maketrans(b"0123456789 oOlI", bytes([*range(10), _BLANK, 10, 10, 11, 11]))
+_READ_AS = bytes(_READ_AS[b] if b in b"0123456789 oOlI" else _OTHER for b in range(256))
 
 
 def _two_figures(text):
     """Two figures that may end a year: as a number below 100, with their offsets; in the order of the numbers.
 
     Between them may stand a blank, and for one of them a letter that looks like it."""
-    read = _READ_AS[np.frombuffer(text.encode("latin-1", "replace"), dtype=np.uint8)]
-    read = np.concatenate(
-        [read, np.full(2, _OTHER, dtype=np.uint8)]
-    )  # so that two more can be looked at behind
+    read = text.encode("latin-1", "replace").translate(_READ_AS) + bytes([_OTHER] * 2)  # two more to look at
+    read = np.frombuffer(read, dtype=np.uint8)
     figures = np.flatnonzero(read < 10)
     lettered = figures[np.isin(read[figures - 1], _LETTERS)] - 1  # before the first stands a filler, the last
     close = figures[read[figures + 1] < _BLANK]
