@@ -46,9 +46,16 @@ def _says_role(words):
     return n_roles > 0
 
 
-def _telling(text):
-    "The words of a text that could say who is meant, one by one."
-    return (word for word in tokens_in_turn(text) if word not in _SMALL_WORDS and len(word) > 1)
+def _says_party(words):
+    "Is there a word that is neither role nor pronoun and says who is meant? Read no further than needed."
+    return any(
+        word not in _SMALL_WORDS
+        and len(word) > 1
+        and not _is_role(word)
+        and word not in _PRONOUNS
+        and not word.isdigit()
+        for word in words
+    )
 
 # %% ../../nbs/31_lists.partial_gt.ipynb #165e7665
 def is_role_label(
@@ -67,12 +74,12 @@ def names_party(
     """Does the item name somebody in particular: is there a word in it that is neither role nor pronoun?
 
     A single letter, a figure or a mark alone names nobody. Never raises."""
-    return any(not _is_role(word) and word not in _PRONOUNS and not word.isdigit() for word in _telling(item))
+    return _says_party(tokens_in_turn(item))
 
 # %% ../../nbs/31_lists.partial_gt.ipynb #1f516132
-def _run(text):
+def _run(words):
     "The words of a text between single blanks, so that a run of whole words is a substring."
-    return f" {' '.join(tokens(text))} "
+    return f" {' '.join(words)} "
 
 
 def _short(words):
@@ -89,19 +96,21 @@ def contained_in(
 
     Words are compared in normal form, so case, accents and punctuation do not matter. Never raises.
     Source: Scoring & Metrics Reference, section 3, "Partial ground truth"."""
-    return _short(tokens(label)) and _run(label) in _run(item)
+    return _short(words := tokens(label)) and _run(words) in _run(tokens(item))
 
 # %% ../../nbs/31_lists.partial_gt.ipynb #5747807d
-def _holders(items, labels, short, paired):
+def _holders(items, labels, words, short, paired):
     "The item that contains each short label: as many different ones as possible, those not yet paired first."
     if not short or not items:
         return {}
     # In alphabetical order, so that the order of neither list decides which item is used.
     rows, short = sorted(range(len(items)), key=items.__getitem__), sorted(short, key=labels.__getitem__)
-    runs = [_run(items[i]) for i in rows]
-    holds = np.array([[_run(labels[j]) in run for j in short] for run in runs], dtype=float)
+    runs, wanted = [_run(words[0][i]) for i in rows], [_run(words[1][j]) for j in short]
+    holds = np.array([[label in run for label in wanted] for run in runs], dtype=float)
+    if not holds.any():
+        return {}
     first = {
-        j: rows[k] for j, k in zip(short, holds.argmax(axis=0), strict=True) if _run(labels[j]) in runs[k]
+        j: rows[k] for j, k, run in zip(short, holds.argmax(axis=0), wanted, strict=True) if run in runs[k]
     }
     free = [k for k, i in enumerate(rows) if i not in paired]
     return first | {short[j]: rows[free[k]] for k, j in optimal_pairs(holds[free], 1.0)}
@@ -120,20 +129,20 @@ def rescue_labels(
     labels: Sequence[str],  # The labels, without repeats
     pairs: Sequence[tuple[int, int]],  # (item, label) pairs of ordinary matching
     *,
-    words: Sequence[Sequence[str]]
-    | None = None,  # The plain tokens of each label, where they are cut already
+    words: tuple[Sequence, Sequence]
+    | None = None,  # The plain tokens of each item and of each label, where they are cut already
 ) -> list[Rescue]:  # One for each label rescued, in label order
     """The labels that ordinary matching left open and that their words or their role bring back.
 
     Source: Scoring & Metrics Reference, section 3, "Partial ground truth"."""
     found = {j for _, j in pairs}
     still_open = [j for j in range(len(labels)) if j not in found]
-    words = words or {j: tokens_once(labels[j]) for j in still_open}
-    short = [j for j in still_open if _short(words[j])]
-    items_of = _holders(items, labels, short, {i for i, _ in pairs})
+    words = mine, yours = words or tuple(list(map(tokens_once, texts)) for texts in (items, labels))
+    short = [j for j in still_open if _short(yours[j])]
+    items_of = _holders(items, labels, words, short, {i for i, _ in pairs})
     rescued = [Rescue(j, "contained", item) for j, item in items_of.items()]
-    roles = [j for j in still_open if j not in items_of and _says_role(words[j])]
-    if roles and any(map(names_party, items)):
+    roles = [j for j in still_open if j not in items_of and _says_role(yours[j])]
+    if roles and any(map(_says_party, mine)):
         rescued += [Rescue(j, "role") for j in roles]
     return sorted(rescued)
 

@@ -243,7 +243,7 @@ def _found(element_type, items, given, labels, pairs, rescued):
     return tuple(pairs), tuple(rescued), n_repeated, tuple(repeats)
 
 # %% ../../nbs/32_lists.score.ipynb #ac11e34b
-_MANY = 20_000  # pairs of texts; in longer lists each is compared with each at once
+_MANY = 1_000  # pairs of texts; in longer lists each is compared with each at once
 
 
 def _strings_alone(element_type, embedding, n_pairs):
@@ -265,9 +265,10 @@ def _near_matched(element_type, items, given, partial_gt):
     if len(set(yours)) < len(given):
         labels = distinct_labels(given, element_type)
         yours = list(map(form, labels))
-    sides = (items, list(map(form, items))), (labels, yours)
+    mine = list(map(form, items))
+    sides = (items, mine), (labels, yours)
     pairs = pair_clauses(*sides, threshold, enough) if form is clause_form else pair_names(*sides, threshold)
-    words = [() if isinstance(said, str) else said for said in yours]
+    words = tuple([() if isinstance(said, str) else said for said in side] for side in (mine, yours))
     rescued = rescue_labels(items, labels, pairs, words=words) if partial_gt else ()
     found = _found(element_type, items, given, labels, pairs, rescued)
     match = ListMatch(element_type, tuple(items), tuple(labels), None, *found, partial_gt)
