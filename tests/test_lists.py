@@ -243,6 +243,15 @@ def test_similarities_that_are_made_when_read_are_those_of_the_comparison():
         _ = match.similarities
 
 
+def test_of_two_short_labels_the_one_that_an_item_contains_is_rescued():
+    items, labels = ["sons of Acme and Beta", "Gamma"], ["of Acme and Beta", "Delta and Gamma Bank"]
+    for order in (1, -1):
+        rescued = rescue_labels(items[::order], labels[::order], [])
+        assert [(r.how, labels[::order][r.label], items[::order][r.item]) for r in rescued] == [
+            ("contained", labels[0], items[0])
+        ]
+
+
 def test_real_lists_are_paired_as_the_matrix_pairs_them(real):
     for _, field, items, labels, _, match in real[::7]:
         assert by_matrix(LIST_FIELDS[field], items, labels, True) == match
