@@ -66,10 +66,12 @@ def is_blank(
     `0` and `False` are values. Never raises."""
     if isinstance(value, str):
         return not value.strip()
+    if isinstance(value, _ROWS):
+        if isinstance(value, list) and value and isinstance(value[0], str) and value[0].strip():
+            return False  # as nearly every list; no walk is needed
+        return all(is_blank(v) for v in leaves(value, inside=()))
     if isinstance(value, Mapping):
         return not value
-    if isinstance(value, _ROWS):
-        return all(is_blank(v) for v in leaves(value, inside=()))
     if isinstance(value, (int, float)):
         return isinstance(value, float) and math.isnan(value)
     if hasattr(value, "size") and not isinstance(value, type):

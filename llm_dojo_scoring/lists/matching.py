@@ -79,10 +79,10 @@ def clean_items(
     if isinstance(value, str):
         written = _written_list(value)
         value = value if written is None else written
-    members = _members(value)
-    texts = [
-        text.strip() for element in ([value] if members is None else members) for text in _texts_of(element)
-    ]
+    members = value if type(value) is list else _members(value)
+    texts = []
+    for element in [value] if members is None else members:
+        texts += [element.strip()] if type(element) is str else map(str.strip, _texts_of(element))
     return [text for text in texts if not says_nothing(text) or _REDACTED.fullmatch(text)]
 
 # %% ../../nbs/30_lists.matching.ipynb #7587b753
