@@ -69,7 +69,10 @@ EQUIVALENT = {
         "10_text",
         "return _counts_kept(text) if (len(text) < _LONG) else dict(Counter(_tokens(text)))",
     ): "nor whether it is",
-    ("26c_fields.role_swap", "return 0"): "only whether there is one is asked",
+    (
+        "26c_fields.role_swap",
+        "if words != other or len(mine) != len(yours): return None -> return 0",
+    ): "only whether there is one is asked",
     ("20_fields.names", "if _mostly_shared(a, b) or _slip(b, a):"): "a slip is one from either side",
     (
         "26_fields.free_text",
