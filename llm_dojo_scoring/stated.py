@@ -65,8 +65,8 @@ def _years_in_words(text):
 
 
 _OTHER, _BLANK, _LETTERS = 13, 12, (10, 11)  # what is no figure; letters that a scanner took for 0 and 1
-_READ_AS = bytes.maketrans(b"0123456789 oOlI", bytes([*range(10), _BLANK, 10, 10, 11, 11]))
-_READ_AS = bytes(_READ_AS[b] if b in b"0123456789 oOlI" else _OTHER for b in range(256))
+_READ_AS = dict(zip(b"0123456789 oOlI", (*range(10), _BLANK, 10, 10, 11, 11), strict=True))
+_READ_AS = bytes(_READ_AS.get(byte, _OTHER) for byte in range(256))
 
 
 def _two_figures(text):

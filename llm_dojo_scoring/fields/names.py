@@ -363,10 +363,8 @@ def near_names(
     items: Sequence[str],  # Names the model returned
     labels: Sequence[str],  # Ground-truth names
     least: float,  # Score from which a pair counts, above 0.5
-) -> list[
-    tuple[int, int, float]
-]:  # Item, label and score of each such pair of names with words, item by item
-    "The pairs of `name_similarities`, strings alone, that are similar enough. Never raises."
+) -> list[tuple[int, int, float]]:  # Item, label and score of each such pair, item by item
+    "The pairs of `name_similarities`, of names that hold words and by strings alone, that are similar enough. Never raises."
     a_side, b_side = (list(map(_read, side)) for side in (items, labels))
     cells = []
     for (i, a), (j, b) in product(enumerate(a_side), enumerate(b_side)):
