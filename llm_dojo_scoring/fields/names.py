@@ -364,7 +364,7 @@ def near_names(
     labels: Sequence[str],  # Ground-truth names
     least: float,  # Score from which a pair counts, above 0.5
 ) -> list[tuple[int, int, float]]:  # Item, label and score of each such pair, item by item
-    "The pairs of `name_similarities`, by strings alone, that hold words and are similar enough. Never raises."
+    "The pairs of names that are similar enough by strings alone, both with words. Never raises."
     a_side, b_side = (list(map(_read, side)) for side in (items, labels))
     cells = []
     for (i, a), (j, b) in product(enumerate(a_side), enumerate(b_side)):
