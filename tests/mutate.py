@@ -56,6 +56,27 @@ _GRACE, _PATIENCE = 60.0, 8  # a run is ended after so many seconds, and so many
 
 # (page, name of the fault) -> why no test could see it
 EQUIVALENT = {
+    ("10a_word_search", "if len(raw) == 3 * len(text):"): "the longer way reads the same characters",
+    (
+        "10a_word_search",
+        'one *= ((one | 32) - np.uint8(ord("a")) < 26) & ((numbers <= 128))',
+    ): "the character 128 is no letter either",
+    (
+        "10a_word_search",
+        "at = text.find(word) if word[:1] in text else -2  # one character is looked for faster than three",
+    ): "any number below 0 says that it is not there",
+    (
+        "10a_word_search",
+        "return (letters * _FACTOR >> np.uint64(49)).astype(np.intp)",
+    ): "a smaller table only takes more words for likely",
+    ("10a_word_search", 'capital = letters - np.uint8(ord("A")) < 27'): "what is no letter is 0 there",
+    (
+        "10b_word_numbers",
+        '"The bytes of a text, of which `WORD_BYTES` makes its words between blanks."'
+        " if is_plain(text): -> if False:",
+    ): "the tokens of a plain text are the same words",
+    ("10b_word_numbers", "while (long.size or at < 64):"): "without long words nothing is mixed",
+    ("10b_word_numbers", "while long.size and (at <= 64):"): "the word by word way mixes alike",
     (
         "10_text",
         "_NO_BLANKS += ((0x31F0, 0x31FF), (0x3400, 0x4DBF), (0x4E00, 0x9FFF), (63745, 0xFAFF), "
