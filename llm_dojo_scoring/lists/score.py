@@ -243,7 +243,7 @@ def _found(element_type, items, given, labels, pairs, rescued):
     return tuple(pairs), tuple(rescued), n_repeated, tuple(repeats)
 
 # %% ../../nbs/32_lists.score.ipynb #ac11e34b
-_MANY = 1_000  # pairs of texts; in longer lists each is compared with each at once
+_MANY = 600  # pairs of texts; in longer lists each is compared with each at once
 
 
 def _strings_alone(element_type, embedding, n_pairs):
