@@ -266,6 +266,16 @@ ROLES = frozenset(
 )
 
 
+def similarity(element_type, item, label, enough=0.7):
+    "The scorer's value; for clauses, the share of the label's words that the item holds where it is larger."
+    score = SCORERS[element_type](item, label)
+    if element_type != "free_text":
+        return score
+    wanted = set(tokens(label))
+    covered = len(wanted & set(tokens(item))) / len(wanted) if wanted else 0.0
+    return max(score, covered if covered >= enough else 0.0)
+
+
 def score_list(element_type, predicted, expected, partial=False, threshold=0.6):
     "Similarity matrix pair by pair, then the assignment."
     from scipy.optimize import linear_sum_assignment
@@ -285,15 +295,7 @@ def score_list(element_type, predicted, expected, partial=False, threshold=0.6):
         return {"score": 1.0, "matched": known}
     if not predicted or not expected:
         return {"score": float(not predicted and not expected), "matched": 0}
-    scorer = SCORERS[element_type]
-    matrix = [[0.0] * len(expected) for _ in predicted]
-    for i, p in enumerate(predicted):
-        for j, e in enumerate(expected):
-            matrix[i][j] = scorer(p, e)
-            if element_type == "free_text":
-                label = set(tokens(e))
-                covered = len(label & set(tokens(p))) / len(label) if label else 0.0
-                matrix[i][j] = max(matrix[i][j], covered if covered >= 0.7 else 0.0)
+    matrix = [[similarity(element_type, p, e) for e in expected] for p in predicted]
     rows, columns = linear_sum_assignment(matrix, maximize=True)
     matched = sum(matrix[i][j] >= threshold for i, j in zip(rows, columns, strict=True))
     matched, n_expected = matched + known, len(expected) + known
@@ -327,7 +329,7 @@ def grounded_items(items, document, coverage=0.7):
 
 def audit_list(element_type, predicted, expected, document, threshold=0.6):
     predicted, expected = [str(p) for p in predicted or []], [str(e) for e in expected or []]
-    matched = [any(SCORERS[element_type](p, e) >= threshold for e in expected) for p in predicted]
+    matched = [any(similarity(element_type, p, e) >= threshold for e in expected) for p in predicted]
     grounded = grounded_items(predicted, document)
     return {
         "n_predicted": len(predicted),

@@ -99,11 +99,11 @@ def interleaved(sides: dict[str, Side], reps: int) -> dict[str, float]:
             side.before()
         once = cpu_seconds(side.call)
         numbers[name] = 1 if side.before else max(1, min(1000, math.ceil(0.01 / max(once, 1e-6))))
-        if side.reps == 1:
+        if side.reps is not None and once > 1:  # a slow side is not warmed up: its first run counts
             times[name].append(once)
-    for turn in range(reps):
+    for _ in range(reps):
         for name, side in sides.items():
-            if side.reps is not None and turn >= side.reps - (side.reps == 1):
+            if side.reps is not None and len(times[name]) >= side.reps:
                 continue
             if side.before:
                 side.before()

@@ -43,10 +43,10 @@ def _run(number, context, with_documents, reuse, targets, key, floor=None):
             for (predicted, expected, _), doc in zip(rows, documents, strict=True)
         ]
 
-    part = list(zip(rows, texts, strict=True))[:: 12 if with_documents else 4]
-
     def slow():
-        return [baseline.score_extraction(types, p, e, text) for (p, e, _), text in part]
+        return [
+            baseline.score_extraction(types, p, e, text) for (p, e, _), text in zip(rows, texts, strict=True)
+        ]
 
     if reuse:
         ours()
@@ -60,7 +60,7 @@ def _run(number, context, with_documents, reuse, targets, key, floor=None):
         key=key,
         what=what,
         ours=Side(ours, before=None if reuse else clear_caches),
-        baseline=Side(slow, scale=len(rows) / len(part), reps=2),
+        baseline=Side(slow, reps=2),  # all rows: the few with long lists take half of the time
         floor=Side(partial(_pass, texts)) if with_documents else None,
         floor_what="memory pass" if with_documents else "",
         least_ratio=targets,
@@ -71,10 +71,16 @@ def _run(number, context, with_documents, reuse, targets, key, floor=None):
     )
 
 
+def _work(row):
+    "What a row's time grows with: its text where it must be read, else the comparisons of its lists."
+    (predicted, expected, _), document = row
+    return len(document) if isinstance(document, str) else len(str(predicted)) * len(str(expected))
+
+
 def _some(score, types, rows, documents, n):
-    "Every k-th row, so that each size has its share of long lists."
+    "Every k-th row in the order of their work, so that each size has its share of long lists."
     step = len(rows) // n
-    chosen = list(zip(rows, documents, strict=True))[::step][:n]
+    chosen = sorted(zip(rows, documents, strict=True), key=_work)[step // 2 :: step][:n]
 
     def call():
         return [score("contract", types, p, e, doc) for (p, e, _), doc in chosen]
@@ -120,15 +126,15 @@ def _streamed(context, code, repeats):
 def stream(context, key, what, target):
     "Rows streamed through one process: time per row beyond start-up, and memory that does not grow."
     _, types = _score_extraction()
-    some = context.run("171")[::5]
-    texts = [json.dumps(predicted) for predicted, _, _ in some]
+    every = context.run("171")
+    texts = [json.dumps(predicted) for predicted, _, _ in every]
 
     def slow():
-        for text, (_, expected, _) in zip(texts, some, strict=True):
+        for text, (_, expected, _) in zip(texts, every, strict=True):
             baseline.score_extraction(types, json.loads(text), expected)
 
     (few, quick, low), (many, seconds, high) = (_streamed(context, _STREAMS[key], n) for n in (4, 16))
-    per_row = interleaved({"baseline": Side(slow)}, 5)["baseline"] / len(some)
+    per_row = interleaved({"baseline": Side(slow, reps=3)}, 3)["baseline"] / len(every)
     ours = (seconds - quick) / (many - few)
     yield Result(
         key,
