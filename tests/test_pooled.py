@@ -127,3 +127,44 @@ def test_independent_items_have_no_design_effect():
     assert design_effect(made) == pytest.approx(1, abs=0.1)
     with pytest.raises(ValueError, match="metric"):
         design_effect(made, "f1")
+
+
+def test_one_label_and_no_answer_is_an_f1_of_0():
+    assert pooled_interval(counts([(0, 0, 1)]), "f1").value == 0
+    assert pooled_interval(counts([(0, 0, 0)]), "f1").value is None
+
+
+@pytest.mark.parametrize(("missed", "hi"), [((0, 0, 0, 1), 1.0), ((6, 8, 7, 7), 0.4299)])
+def test_bounds_by_t_end_at_1_and_not_before(missed, hi):
+    got = pooled_interval(counts([(10 - m, 0, m) for m in missed]), "recall", method="t")
+    assert got.method == "document-t" and round(got.hi, 4) == hi and got.lo < got.value
+
+
+def test_a_cost_has_bounds_by_t_and_by_resampling_but_none_of_counts():
+    made = count_documents("abcd", cost=[1, 2, 1, 4], accepted=[1, 1, 0, 1])
+    for method in ("t", "bootstrap"):
+        got = pooled_interval(made, "cost_per_accepted", method=method, n_boot=50)
+        assert (got.method, got.value) == (f"document-{method}", pytest.approx(8 / 3))
+    with pytest.raises(ValueError, match="Korn-Graubard"):
+        pooled_interval(made, "cost_per_accepted", method="korn-graubard")
+
+
+@pytest.mark.parametrize(("n", "method"), [(49, "paired-document-t"), (50, "paired-document-bootstrap")])
+def test_fifty_documents_are_resampled(n, method):
+    one, two = counts([(i % 3, 0, 2) for i in range(n)]), counts([(i % 3, 1, 2) for i in range(n)])
+    assert pooled_difference(one, two, "precision", n_boot=10).interval.method == method
+
+
+def test_the_record_counts_the_documents_left_out_on_each_side():
+    a, b = counts([(1, 0, 1)] * 4, "ABCD"), counts([(1, 0, 1)] * 3, "CDE")
+    got = pooled_difference(a, b, "recall").to_dict()
+    assert (got["n"], got["n_only_a"], got["n_only_b"]) == (2, 2, 1)
+
+
+@pytest.mark.parametrize("metric", ["precision", "recall", "verified_precision", "hallucination_rate"])
+def test_shares_of_items_have_a_design_effect(metric):
+    made = count_documents(
+        "abc", expected=[4, 4, 4], matched=[4, 2, 0], predicted=[4, 4, 4], extra=[0, 2, 4],
+        true=[4, 2, 0], returned=[4, 4, 4],
+    )  # fmt: skip
+    assert design_effect(made, metric) == pytest.approx(4)  # by hand: 1/12 over 1/48

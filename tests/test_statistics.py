@@ -506,6 +506,12 @@ def test_records_are_plain():
         json.dumps(record, allow_nan=False)
 
 
+@pytest.mark.parametrize(("value", "lo", "hi"), [(1.0, 0.7225, 1.0), (0.0, 0.0, 0.2775)])
+def test_a_run_that_got_all_or_none_right_has_an_interval_without_its_rows(value, lo, hi):
+    got = record_ci({"task": "sorter_classification", "scores": {"exact_match": value}, "n_rows": 10})
+    assert (got["lo"], got["hi"], got["source"]) == (lo, hi, "wilson")
+
+
 def test_an_interval_cannot_be_edited():
     with pytest.raises(AttributeError):
         interval_for([1, 0]).lo = 0
