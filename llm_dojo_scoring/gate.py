@@ -155,7 +155,7 @@ def _rows(result):
 
 
 def _attribute(text):
-    return quoteattr(_NO_XML.sub("�", str(text)), {"\n": "&#10;", "\r": "&#13;", "\t": "&#9;"})
+    return quoteattr(_NO_XML.sub("�", str(text)))
 
 
 def _junit(name, cases, properties=()):

@@ -111,6 +111,14 @@ EQUIVALENT = {
         "52_pooled",
         "rows = math.inf if (error >= 1e-12) and (matrix % 1).any() else float(_whole(metric, matrix).sum())",
     ): "no standard error is exactly 1e-12",
+    (
+        "52c_gate",
+        "documents, columns = aligned(a, b, shared=False)",
+    ): "runs of other documents have been refused before",
+    (
+        "52c_gate",
+        "for c, p in zip(found.changes.values(), worse, strict=False)",
+    ): "Holm gives one p for each",
     ("50_bootstrap", "size = 1 << (2 * n + 2).bit_length()"): "any longer transform gives the same masses",
     ("50_bootstrap", "return abs((bound * 1e4) % 1 - 0.5) < 1e-6 * max(1.1, abs(bound))"): "a wider margin",
     (
