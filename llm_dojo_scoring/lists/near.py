@@ -15,7 +15,7 @@ from .matching import best_pairs
 from ..text import decide_wordless, fold, tokens_once
 
 # %% auto #0
-__all__ = ['near_texts', 'clause_form', 'pair_clauses', 'pair_names']
+__all__ = ['near_texts', 'clause_form', 'words_of', 'pair_clauses', 'pair_names']
 
 # %% ../../nbs/31a_lists.near.ipynb #8683a0f1
 _BITS = 32  # of the field that an item has in each number; no text has so many words
@@ -39,11 +39,14 @@ def _further(words):
     return {word: n - 1 for word, n in Counter(words).items() if n > 1}
 
 
-def _similarity(item, label, distinct, n_distinct, enough):
-    "The larger of token F1 and coverage, where `distinct` of the label's `n_distinct` words are shared."
-    mine, yours = _further(item), _further(label)
-    shared = distinct + sum(min(n, yours[word]) for word, n in mine.items() if word in yours)
-    precision, recall, covered = shared / len(item), shared / len(label), distinct / n_distinct
+def _shared_again(mine, yours):
+    "How many further mentions of their words two texts share."
+    return sum(min(n, yours[word]) for word, n in mine.items() if word in yours)
+
+
+def _similarity(shared, n_item, n_label, covered, enough):
+    "The larger of token F1, of `shared` words with their repeats, and of the share `covered` where it is `enough`."
+    precision, recall = shared / n_item, shared / n_label
     f1 = 2 * precision * recall / (precision + recall)
     return max(f1, covered) if covered >= enough else f1
 
@@ -57,17 +60,22 @@ def near_texts(
     """The pairs that are similar enough, each with its similarity, as `lists.score.match_list` compares clauses.
 
     A text without words is near nothing. Time and memory grow with items times labels. Never raises."""
-    (holders, sizes), cells = _holders(items), []
+    (holders, sizes), cells, mine = _holders(items), [], {}
     fields, width = struct.Struct(f"<{len(items)}I"), _BITS // 8 * len(items)
     for j, words in enumerate(labels):
         distinct = set(words)
         n, n_distinct = len(words), len(distinct)
-        again, held = n - n_distinct, enough * n_distinct - _MARGIN
+        again, held, yours = n - n_distinct, enough * n_distinct - _MARGIN, None
         counts = fields.unpack(sum(map(holders.get, distinct, repeat(0))).to_bytes(width, "little"))
         for i, (shared, (size, more)) in enumerate(zip(counts, sizes, strict=True)):
             most = shared + (more if more < again else again)
             if shared and (shared >= held or 2 * most + _MARGIN >= least * (size + n)):
-                similar = _similarity(items[i], words, shared, n_distinct, enough)
+                covered = shared / n_distinct
+                if more and again:
+                    mine[i] = mine.get(i) or _further(items[i])
+                    yours = yours or _further(words)
+                    shared += _shared_again(mine[i], yours)
+                similar = _similarity(shared, size, n, covered, enough)
                 if similar >= least:
                     cells.append((i, j, similar))
     return sorted(cells)
@@ -78,9 +86,9 @@ _PLACES = 1e9  # similarities are compared to nine decimals, and the last one de
 
 def _bare(items, labels, mine, yours):
     "Item, label and similarity of the pairs of texts without words that are the same."
-    labels_of = [(j, labels[j]) for j, form in enumerate(yours) if isinstance(form, str)]
-    if not labels_of:
+    if str not in map(type, yours):
         return []
+    labels_of = [(j, labels[j]) for j, form in enumerate(yours) if isinstance(form, str)]
     items_of = [(i, items[i]) for i, form in enumerate(mine) if isinstance(form, str)]
     return [(i, j, 1.0) for i, a in items_of for j, b in labels_of if decide_wordless(a, b).score]
 
@@ -108,6 +116,13 @@ def clause_form(
     return tuple(tokens_once(text)) or fold(text)
 
 
+def words_of(
+    forms: Sequence[tuple[str, ...] | str],  # The form of each text
+) -> Sequence[tuple[str, ...]]:  # Its plain tokens; none where it has none
+    "The words of each text, from its form."
+    return [() if isinstance(form, str) else form for form in forms] if str in map(type, forms) else forms
+
+
 def pair_clauses(
     predicted: tuple[Sequence[str], Sequence[tuple[str, ...] | str]],  # The items, and the form of each
     expected: tuple[Sequence[str], Sequence[tuple[str, ...] | str]],  # The labels, and the form of each
@@ -116,8 +131,7 @@ def pair_clauses(
 ) -> list[tuple[int, int]]:  # (item, label) pairs in item order; each item and each label at most once
     "Pair items with labels by their words alone. The order of neither list decides anything. Never raises."
     (items, mine), (labels, yours) = predicted, expected
-    words = ([() if isinstance(form, str) else form for form in forms] for forms in (mine, yours))
-    cells = near_texts(*words, threshold - 2 / _PLACES, enough)
+    cells = near_texts(words_of(mine), words_of(yours), threshold - 2 / _PLACES, enough)
     return _paired(cells, items, labels, mine, yours, threshold)
 
 

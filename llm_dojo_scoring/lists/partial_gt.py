@@ -103,15 +103,15 @@ def _holders(items, labels, words, short, paired):
     "The item that contains each short label: as many different ones as possible, those not yet paired first."
     if not short or not items:
         return {}
-    # In alphabetical order, so that the order of neither list decides which item is used.
-    rows, short = sorted(range(len(items)), key=items.__getitem__), sorted(short, key=labels.__getitem__)
-    runs, wanted = [_run(words[0][i]) for i in rows], [_run(words[1][j]) for j in short]
-    holds = np.array([[label in run for label in wanted] for run in runs], dtype=float)
-    if not holds.any():
+    said = "\n".join(map(_run, words[0]))  # most labels stand in none of the items
+    held = {j: run for j in short if (run := _run(words[1][j])) in said}
+    if not held:
         return {}
-    first = {
-        j: rows[k] for j, k, run in zip(short, holds.argmax(axis=0), wanted, strict=True) if run in runs[k]
-    }
+    # In alphabetical order, so that the order of neither list decides which item is used.
+    rows, short = sorted(range(len(items)), key=items.__getitem__), sorted(held, key=labels.__getitem__)
+    runs = [_run(words[0][i]) for i in rows]
+    holds = np.array([[held[j] in run for j in short] for run in runs], dtype=float)
+    first = dict(zip(short, map(rows.__getitem__, holds.argmax(axis=0)), strict=True))
     free = [k for k, i in enumerate(rows) if i not in paired]
     return first | {short[j]: rows[free[k]] for k, j in optimal_pairs(holds[free], 1.0)}
 

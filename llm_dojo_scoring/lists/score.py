@@ -23,7 +23,7 @@ from ..fields.ids import normalize_id, score_id_field
 from ..fields.money import find_amounts, score_money_field
 from ..fields.names import name_similarities
 from .matching import clean_items, only_pairs, optimal_pairs
-from .near import clause_form, pair_clauses, pair_names
+from .near import clause_form, pair_clauses, pair_names, words_of
 from .partial_gt import Rescue, count_used, rescue_labels
 from ..text import WORD_BYTES, fold, tokens
 
@@ -268,7 +268,7 @@ def _near_matched(element_type, items, given, partial_gt):
     mine = list(map(form, items))
     sides = (items, mine), (labels, yours)
     pairs = pair_clauses(*sides, threshold, enough) if form is clause_form else pair_names(*sides, threshold)
-    words = tuple([() if isinstance(said, str) else said for said in side] for side in (mine, yours))
+    words = words_of(mine), words_of(yours)
     rescued = rescue_labels(items, labels, pairs, words=words) if partial_gt else ()
     found = _found(element_type, items, given, labels, pairs, rescued)
     match = ListMatch(element_type, tuple(items), tuple(labels), None, *found, partial_gt)
