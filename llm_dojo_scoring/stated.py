@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import re
+import string
 from dataclasses import replace
 from functools import lru_cache
 from typing import NamedTuple
@@ -15,33 +16,36 @@ import numpy as np
 
 from .amounts import find_amounts
 from .document import Document
-from .fields.date_grammar import ORDINALS
+from .fields.date_grammar import ORDINALS, lower_form
 from .fields.dates import find_dates
+from .fields.dates_abroad import MONTHS_ABROAD
 from .fields.ids import normalize_id
 from .fields.money import read_amounts, same_money
 from .numbers_in_text import find_numbers
 from .text import fold
+from .word_search import character_numbers
 
 # %% auto #0
 __all__ = ['Stated', 'look_up']
 
 # %% ../nbs/34a_stated.ipynb #3ce8450b
-_YEARS_IN_WORDS: WeakKeyDictionary[Document, list] = WeakKeyDictionary()
-_READ_WHOLE: WeakKeyDictionary[Document, bool] = WeakKeyDictionary()
-_TWO_FIGURES: WeakKeyDictionary[Document, tuple] = WeakKeyDictionary()
+_YEARS: WeakKeyDictionary[Document, _Years] = WeakKeyDictionary()
 _BEFORE, _BEHIND = 200, 60  # characters around a year in which the rest of its date stands
 _SHORT, _MANY = (
     1_000,
     100,
 )  # characters, and places of a year: a shorter document, or one with more, is read whole
 _FIGURES = str.maketrans("oOlI", "0011")
-_MONTHS = "jan|feb|mar|apr|may|jun|ju[l1]|aug|sep|[o0]ct|n[o0]v|dec"
-_YEAR_ENDS_A_DATE = re.compile(rf"[-/.'’]\s{{0,2}}$|(?<![a-z])(?:{_MONTHS}).{{0,30}}$", re.I | re.S)
-_YEAR_WORDS = {
-    "thousand": r"two\W{1,3}thousand",
-    "nineteen": "nineteen",
-    "twenty": r"twenty\W{1,3}(?:ten|eleven|twelve|\w+teen|twenty)",
+_YEAR_ENDS_A_DATE = re.compile(
+    r"[-/.'’]\s{0,2}$|(?<![a-z])(?:jan|feb|mar|apr|may|jun|ju[l1]|aug|sep|[o0]ct|n[o0]v|dec).{0,30}$",
+    re.I | re.S,
+)
+_YEAR_WORDS = {  # where two letters stand in the word that are rare in texts, and the words of the year
+    "thousand": (4, r"two\W{1,3}thousand"),
+    "nineteen": (5, "nineteen"),
+    "twenty": (0, r"twenty\W{1,3}(?:ten|eleven|twelve|\w+teen|twenty)"),
 }
+_YEAR_WORDS = {word: (at, re.compile(form, re.I)) for word, (at, form) in _YEAR_WORDS.items()}
 
 # %% ../nbs/34a_stated.ipynb #5396cb95
 def _occurrences(form, text):
@@ -51,37 +55,42 @@ def _occurrences(form, text):
         at = text.find(form, at + 1)
 
 
-def _years_in_words(text):
+def _bytes(numbers):
+    "Characters as bytes, what is not ASCII as 128; two more to look at stand behind."
+    return np.concatenate([np.minimum(numbers, 128).astype(np.uint8), np.full(2, 128, np.uint8)])
+
+
+def _years_in_words(text, characters):
     "Offsets behind the words with which a year in words begins."
-    for word, whole in _YEAR_WORDS.items():
-        pattern, first = re.compile(whole, re.I), (word[0], word[0].upper())
-        for form in (word[1:], word[1:].upper()):  # "thousand" and "Thousand" in one search
-            for start, end in _occurrences(form, text):
-                capitals = first[1:] if form.isupper() else first
-                if text[start - 1 : start] in capitals and (
-                    found := pattern.search(text, max(0, start - 7), end + 12)
-                ):
-                    yield found.end()
+    small = characters | 32
+    for word, (rare, pattern) in _YEAR_WORDS.items():
+        letters = word.encode()
+        likely = (small[:-1] == letters[rare]) & (small[1:] == letters[rare + 1])
+        starts = np.flatnonzero(likely) - rare
+        for i, letter in enumerate(letters):
+            starts = starts[small[starts + i] == letter]
+        for start in starts.tolist():
+            if found := pattern.search(text, max(0, start - 6), start + len(word) + 12):
+                yield found.end()
 
 
-_OTHER, _BLANK, _LETTERS = 13, 12, (10, 11)  # what is no figure; letters that a scanner took for 0 and 1
+_OTHER, _BLANK = 13, 12  # what is no figure; 10 and 11 are letters that a scanner took for 0 and 1
 _READ_AS = dict(zip(b"0123456789 oOlI", (*range(10), _BLANK, 10, 10, 11, 11), strict=True))
-_READ_AS = bytes(_READ_AS.get(byte, _OTHER) for byte in range(256))
+_READ_AS = np.array([_READ_AS.get(byte, _OTHER) for byte in range(129)], dtype=np.uint8)
 
 
-def _two_figures(text):
+def _two_figures(characters):
     """Two figures that may end a year: as a number below 100, with their offsets; in the order of the numbers.
 
     Between them may stand a blank, and for one of them a letter that looks like it."""
-    read = text.encode("latin-1", "replace").translate(_READ_AS) + bytes([_OTHER] * 2)  # two more to look at
-    read = np.frombuffer(read, dtype=np.uint8)
-    figures = np.flatnonzero(read < 10)
-    lettered = figures[np.isin(read[figures - 1], _LETTERS)] - 1  # before the first stands a filler, the last
-    close = figures[read[figures + 1] < _BLANK]
-    apart = figures[(read[figures + 1] == _BLANK) & (read[figures + 2] < 10)]
+    figures = np.flatnonzero(characters - np.uint8(ord("0")) < 10)
+    before, behind, further = (_READ_AS[characters[figures + i]] for i in (-1, 1, 2))
+    lettered = figures[(before == 10) | (before == 11)] - 1  # before the first stands a filler, the last
+    close = figures[behind < _BLANK]
+    apart = figures[(behind == _BLANK) & (further < 10)]
     starts = np.concatenate([lettered, close, apart])
     ends = np.concatenate([lettered + 2, close + 2, apart + 3])
-    tens, ones = (read[at].astype(int) % 10 for at in (starts, ends - 1))
+    tens, ones = (_READ_AS[characters[at]] % 10 for at in (starts, ends - 1))
     order = np.argsort(10 * tens + ones, kind="stable")
     return (10 * tens + ones)[order], starts[order], ends[order]
 
@@ -101,20 +110,67 @@ def _day_in_figures(day):
     return re.compile(rf"{day}(?!\d)(?:(?<!\d{day}){nought})")
 
 
-def _may_hold_day(day, piece):
-    "Could the grammar of dates read this day of a month in a piece of text? A quick answer, never a wrong no."
-    low = piece.lower()
-    if day == 1 or not piece.isascii() or _day_in_figures(day).search(low) or _SCANNED_DAY.search(low):
+def _may_hold_day(day, form):
+    "Could the grammar read this day of a month there?"
+    if day in (None, 1) or _day_in_figures(day).search(form) or _SCANNED_DAY.search(form):
         return True
-    return all(word in low for word in _DAY_IN_WORDS[day])
+    return all(word in form for word in _DAY_IN_WORDS[day])
+
+
+_MONTHS = "jan feb mar apr may jun jul aug sep oct nov dec".split()
+_ROMAN = "i ii iii iv v vi vii viii ix x xi xii".split()
+_UNBROKEN = {ord(c): None for c in string.whitespace + "\x1c\x1d\x1e\x1f-"} | {ord("1"): "l", ord("0"): "o"}
+
+
+@lru_cache(maxsize=12)
+def _month_forms(month):
+    "The beginnings of a month's names, and its patterns in figures beside a mark and in Roman figures."
+    names = [_MONTHS[month - 1], *MONTHS_ABROAD[month - 1].split()]
+    names = [name for name in names if name.isascii() and (name == names[0] or name[:3] != names[0])]
+    roman = _ROMAN[month - 1]
+    return (
+        names,
+        re.compile(rf"{month}(?:\s?[-/.]|(?!\d)(?<=-{month:02}))"),  # a mark stands behind, but in 2004-03
+        re.compile(rf"{roman}(?=[-/.\s])(?<=[-/.\s]{roman})"),
+    )
+
+
+def _may_hold_month(month, form):
+    "Could the grammar read this month there? A scanner breaks names, and takes their letters for figures."
+    if month is None:
+        return True
+    (names, figures, roman), unbroken = _month_forms(month), form.translate(_UNBROKEN)
+    return any(name in unbroken for name in names) or bool(figures.search(form) or roman.search(form))
+
+
+def _may_state(date, piece):
+    "Could the grammar read the month and the day of a date in a piece of text? A quick answer, never a wrong no."
+    form = lower_form(piece)
+    return not form.isascii() or _may_hold_month(date.month, form) and _may_hold_day(date.day, form)
+
+
+class _Years(NamedTuple):
+    "What may end a year in a document."
+
+    figures: tuple  # what `_two_figures` found
+    words: list  # and `_years_in_words`
+    east_asian: bool  # Are there signs of a year in the manner of East Asia?
+
+
+def _years(document):
+    "What may end a year in a document, found once."
+    if document not in _YEARS:
+        text, numbers = document.text, character_numbers(document.text)
+        characters = _bytes(numbers)
+        signs = numbers.max(initial=0) >= ord("年") and ("年" in text or "년" in text)
+        _YEARS[document] = _Years(_two_figures(characters), [*_years_in_words(text, characters)], signs)
+    return _YEARS[document]
 
 
 def _years_in_figures(year, document):
     "Offsets behind the year, in two or four figures."
     text, century = document.text, str(year)[:2]
-    if document not in _TWO_FIGURES:
-        _TWO_FIGURES[document] = _two_figures(text)
-    numbers, starts, ends = _TWO_FIGURES[document]
+    numbers, starts, ends = _years(document).figures
     first, last = numbers.searchsorted([year % 100, year % 100 + 1])
     for start, end in zip(starts[first:last].tolist(), ends[first:last].tolist(), strict=True):
         if not text[end : end + 1].isdigit():
@@ -127,20 +183,17 @@ def _years_in_figures(year, document):
 def _dates_near(date, document):
     "The document's dates in the neighbourhood of the year of `date`: far quicker than all of its dates."
     text = document.text
-    if document not in _YEARS_IN_WORDS:
-        _YEARS_IN_WORDS[document] = list(_years_in_words(text))
-    ends = sorted({*_years_in_figures(date.year, document), *_YEARS_IN_WORDS[document]})
+    ends = sorted({*_years_in_figures(date.year, document), *_years(document).words})
     if len(ends) > _MANY:
         yield from document.dates
         return
     for end in ends:
         start = max(0, end - _BEFORE)
         start = start and text.find(" ", start, end) + 1
-        if date.day and not _may_hold_day(date.day, text[start : end + _BEHIND]):
-            continue
-        # Some forms are dates only as a whole text, and a piece with a mark before it is none.
-        for value in find_dates(";" + text[start : end + _BEHIND]):
-            yield replace(value, start=value.start + start - 1, end=value.end + start - 1)
+        if _may_state(date, text[start : end + _BEHIND]):
+            # Some forms are dates only as a whole text, and a piece with a mark before it is none.
+            for value in find_dates(";" + text[start : end + _BEHIND]):
+                yield replace(value, start=value.start + start - 1, end=value.end + start - 1)
 
 # %% ../nbs/34a_stated.ipynb #4aa4747b
 def _is_part(date, value):
@@ -148,20 +201,13 @@ def _is_part(date, value):
     return value.year == date.year and date.month in (None, value.month) and date.day in (None, value.day)
 
 
-def _is_read_whole(document):
-    "Is the document short, or might it write years in the manner of East Asia?"
-    if document not in _READ_WHOLE:
-        text = document.text
-        _READ_WHOLE[document] = len(text) < _SHORT or "年" in text or "년" in text
-    return _READ_WHOLE[document]
-
-
 def _find_date(item, document):
     "Whether the dates that the item states are stated, and where the first is; `None` when it states none."
     stated = find_dates(item)
     if not stated:
         return None
-    all_read = "dates" in vars(document) or _is_read_whole(document)
+    known = "dates" in vars(document)
+    all_read = known or len(document.text) < _SHORT or _years(document).east_asian
     places = []
     for date in [v for v in stated if v.date] or stated:
         near = document.dates if all_read else _dates_near(date, document)

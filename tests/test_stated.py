@@ -14,7 +14,9 @@ from hypothesis import strategies as st
 from llm_dojo_scoring import stated as page
 from llm_dojo_scoring.amounts import find_amounts
 from llm_dojo_scoring.document import Document
+from llm_dojo_scoring.fields.date_grammar import lower_form
 from llm_dojo_scoring.fields.dates import find_dates
+from llm_dojo_scoring.fields.dates_abroad import MONTHS_ABROAD
 from llm_dojo_scoring.stated import look_up
 
 
@@ -132,17 +134,18 @@ def test_in_real_texts_each_value_is_found_where_reading_all_finds_it(pack):
 DAY_PARTS = st.sampled_from(
     "January Feb. March Apr Apri1 April ap-ril ju1 July Dec the day of First second twenty thirty twelfth"
     " 1 2 5 05 9 10 12 15 20 21 25 30 31 0 l5 3O o4 215t 1st 2nd 5th 21st 3 0th 1 2 th Ist l, 2004 2004"
-    " '04 04 '99 1999 v. IV mai enero de . / - , ( ) <omitted> §".split(" ")
+    " '04 04 '99 1999 v. IV mai enero de . / - , ( ) <omitted> § “May” Oct. 0ctober Nov nov-ember xii ottobre"
+    " 8 12 _".split(" ")
 )
 DAY_GAPS = st.sampled_from([" ", " ", "", "-", "/", ".", ", ", "\n"])
 
 
 @settings(max_examples=1_500, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(st.lists(st.tuples(DAY_PARTS, DAY_GAPS), min_size=2, max_size=9))
-def test_a_piece_that_is_passed_over_states_no_such_day(parts):
+def test_a_piece_that_is_passed_over_states_no_such_date(parts):
     piece = "".join(map("".join, parts))
     for value in find_dates(";" + piece):
-        assert value.day is None or page._may_hold_day(value.day, piece), (value.day, piece)
+        assert page._may_state(value, piece), (value, piece)
 
 
 @pytest.mark.parametrize(
@@ -159,4 +162,42 @@ def test_a_piece_that_is_passed_over_states_no_such_day(parts):
 )
 def test_a_day_is_looked_for_however_it_is_written(piece, day):
     assert [value.day for value in find_dates(f";{piece}")] == [day]
-    assert page._may_hold_day(day, piece) and not page._may_hold_day(16, "In May 2004, Section 161.5 and 516")
+    assert page._may_state(find_dates(f";{piece}")[0], piece)
+    assert not page._may_hold_day(16, "in may 2004, section 161.5 and 516")
+
+
+MONTH_FORMS = (
+    "{name} 7, 2004|{upper} 7, 2004|7 {begun}. 2004|{begun}-7-2004|2004-{begun}-07|{begun} 7, '04"
+    "|{scanned} 7, 2004|{nn}/07/2004|{n}/7/04|2004-{nn}-07|2004/{n}/7|{n}-7-2004|07.{nn}.2004|7. {nn}. 2004"
+    "|28/ {n}/2004|{n}/{n}, 2004|{n}/2004|2004-{nn}|{n}/__/2004|7.{roman}.2004|7/{roman}/2004|7 {abroad} 2004"
+    "|7 de {abroad} de 2004|{first}-{rest} 7, 2004|{first}-\n {rest} 7, 2004|7th of “{name}” 2004"
+    "|{begun}\u00ad{ended} 7, 2004"
+)
+ENGLISH = "January February March April May June July August September October November December".split()
+
+
+@pytest.mark.parametrize("month", range(1, 13))
+def test_a_month_is_looked_for_however_it_is_written(month):
+    name, read = ENGLISH[month - 1], 0
+    parts = {
+        "n": month,
+        "nn": f"{month:02}",
+        "roman": page._ROMAN[month - 1],
+        "name": name,
+        "upper": name.upper(),
+    }
+    parts |= {"begun": name[:3], "ended": name[3:], "first": name[0], "rest": name[1:]}
+    parts["scanned"] = name.lower().replace("l", "1").replace("o", "0")
+    for form in MONTH_FORMS.split("|"):
+        for abroad in MONTHS_ABROAD[month - 1].split() if "{abroad}" in form else [""]:
+            piece = form.format(**parts, abroad=abroad)
+            for value in find_dates(f";{piece}"):
+                read += value.month == month
+                assert page._may_state(value, piece), (value, piece)
+    assert read > 28
+
+
+@pytest.mark.parametrize("piece", ["In May 2004, Section 61.5, 16 and v", "7 June 2004 (10)", "§ 12 of 2004"])
+def test_a_month_that_cannot_be_read_is_not_looked_for(piece):
+    for month in (2, 7, 10, 11):
+        assert not page._may_hold_month(month, lower_form(piece)), month

@@ -13,7 +13,7 @@ __all__ = ['read_abroad']
 
 # %% ../../nbs/21a_fields.dates_abroad.ipynb #a06defb6
 # fmt: off
-_MONTHS = (  # Spanish, French, German, Italian, Portuguese, Dutch, Swedish, Danish, Norwegian, Russian
+MONTHS_ABROAD = (  # Spanish, French, German, Italian, Portuguese, Dutch, Swedish, Danish, Norwegian, Russian
     "enero janvier januar gennaio janeiro januari января январь",
     "febrero février fevrier februar febbraio fevereiro februari февраля февраль",
     "marzo mars märz maerz março marco maart marts марта март",
@@ -28,7 +28,7 @@ _MONTHS = (  # Spanish, French, German, Italian, Portuguese, Dutch, Swedish, Dan
     "diciembre décembre decembre dezember dicembre dezembro декабря декабрь",
 )
 # fmt: on
-_MONTH_NO = {name: i for i, row in enumerate(_MONTHS, 1) for name in row.split()}
+_MONTH_NO = {name: i for i, row in enumerate(MONTHS_ABROAD, 1) for name in row.split()}
 _EUROPEAN = re.compile(
     r"(?<![\w.,/-])([0-3]?[0-9])(?:\.|er|º|°)?\s{1,3}(?:de\s{1,3})?"
     rf"({'|'.join(_MONTH_NO)})(?:[\s,]{{1,3}}del?)?(?:\s{{1,3}}año)?[\s,]{{1,3}}((?:1[6-9]|2[01])[0-9]{{2}})(?![0-9])"
