@@ -119,6 +119,18 @@ EQUIVALENT = {
         "52c_gate",
         "for c, p in zip(found.changes.values(), worse, strict=False)",
     ): "Holm gives one p for each",
+    (
+        "54_mc.committee",
+        "ties = min(len(having), ((length + c + 1)) // c - 1)",
+    ): "more nodes than the degree asks for give the same integral",
+    (
+        "54_mc.committee",
+        "int(((others[:, j] >= 0)).sum()) for j in range(others.shape[1])",
+    ): "a label of share 0 multiplies by 1",
+    (
+        "55_mc.escalation",
+        "return min(1.0, max(score, 0.0))",
+    ): "the larger of two has no order",
     ("50_bootstrap", "size = 1 << (2 * n + 2).bit_length()"): "any longer transform gives the same masses",
     ("50_bootstrap", "return abs((bound * 1e4) % 1 - 0.5) < 1e-6 * max(1.1, abs(bound))"): "a wider margin",
     (
