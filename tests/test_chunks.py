@@ -91,6 +91,18 @@ def test_a_giant_paragraph_keeps_its_place():
     assert joined == text and split_chunks(text, 60, 0)[0].startswith("first")
 
 
+def test_the_last_fifth_of_a_window_is_searched_for_an_end_of_a_sentence():
+    words = "x" * 48 + ". " + "x" * 39 + " "  # to 90: the sentence ends too early, at 50
+    words += "x" * 58 + ". " + "x" * 29 + " "  # to 180: likewise in the second window, at 150
+    words += (
+        "x" * 83 + ". " + "x" * 9 + " "
+    )  # the sentence ends within the last fifth, at 265, before a blank
+    words += "x" * 100
+    assert chunk_spans(words, 100, 0)[:3] == [(0, 90), (90, 180), (180, 265)]
+    assert chunk_spans("abc defgh", 5, 0) == [(0, 5), (5, 9)], "a fifth of five is the last character"
+    assert chunk_spans("abcd efgh", 5, 0) == [(0, 5), (5, 9)]
+
+
 def test_cutting_time_grows_with_the_text():
     for text in ("\n" * 200_000, "\n " * 100_000, ". " * 100_000, " " * 200_000, "x" * 200_000):
         assert len(chunk_spans(text, 20_000, 2_000)) >= 10
