@@ -282,3 +282,21 @@ def test_figures_alone_are_read_as_the_whole_grammar_reads_them(parts, marks):
     text = "".join(part + marks[k % len(marks)] for k, part in enumerate(parts))[:-1]
     whole = [v._replace(start=v.start - 1, end=v.end - 1) for v in apart(candidates(lower_form(text)))]
     assert read_dates(text) == whole
+
+
+ALONE = ["{} {}, {}", "{} 0{}, {}", "{}  {}, {}", "{} {} {}", "{}\u00a0{}, {}", "{} {}, {}\n"]
+NAMES_ALONE = (
+    "January february MARCH ApriL May June July AUGUST September October November December Sep".split()
+)
+
+
+@pytest.mark.parametrize("name", [*NAMES_ALONE, "auguſt", "Ju1y"])
+def test_a_date_alone_is_read_as_the_whole_grammar_reads_it(name):
+    for form in ALONE:
+        for day in (*range(33), 39, 40, 100, "１"):
+            for year in (1599, 1600, 1900, 2004, 2199, 2200, 20040, "２００４"):
+                text = form.format(name, day, year)
+                whole = [
+                    v._replace(start=v.start - 1, end=v.end - 1) for v in apart(candidates(lower_form(text)))
+                ]
+                assert read_dates(text) == whole, text

@@ -114,6 +114,9 @@ _TRIPLE = re.compile(rf"(\d{{1,4}})\s?([-/.])\s?(\d{{1,2}}|{_HOLE})\s?\2\s?(\d{{
 _LOOSE = re.compile(r"(\d{1,2})/(\d{1,2})[\s,]{1,12}((?:19|20)\d\d)(?!\d|[/,.]\d)")
 _PAIR = re.compile(r"(\d{1,2})/((?:1[89]|20)\d\d)(?![\d/])|((?:1[89]|20)\d\d)-(0[1-9]|1[0-2])(?!\d|-\d)")
 _FIGURES_ALONE = re.compile("([0-9]{1,4})([/-])([0-9]{1,2})\\2([0-9]{4}|[0-9]{1,2})")  # as most labels are
+_NAME_ALONE = re.compile(
+    rf"(?ai)({'|'.join(_MONTHS)}) ([0-3]?[0-9]), ((?:1[6-9]|2[01])[0-9]{{2}})"
+)  # as models write
 _COMPACT = re.compile(r"((?:19|20)\d\d)(\d\d)(\d\d)(?:t\d{2,6}z?|\.0)?|(\d\d)\.(\d\d)\.(\d\d)")
 
 # %% ../../nbs/22a_fields.date_grammar.ipynb #4e5a5cff
@@ -323,7 +326,7 @@ def _is_year(low, s):
         return False
     return not _COUNTED.match(low, year.end()) and not _BEFORE_COUNT.search(before)
 
-# %% ../../nbs/22a_fields.date_grammar.ipynb #69011430
+# %% ../../nbs/22a_fields.date_grammar.ipynb #f2f283ce
 def _figures(low):
     "All dates in figures, and years alone. `low` begins with a character that is no digit."
     done = 0
@@ -352,16 +355,13 @@ def _whole(low):
         if value.day:
             yield value
 
-# %% ../../nbs/22a_fields.date_grammar.ipynb #af4621e9
-_RAISED = dict(zip("ˢᵗⁿᵈʳʰ", "stndrh", strict=True))
-
 # %% ../../nbs/22a_fields.date_grammar.ipynb #b04d33b3
 def lower_form(
     text: str,  # Any text
 ) -> str:  # The form that the grammar reads, one character longer: it begins with an end of line
     "A text in lower case with ASCII figures and blanks; offset i of the text is offset i + 1 of the form."
     low = "\n" + lowered(plain(text).replace("İ", "I")).replace("<omitted>", " " * 9)
-    for raised, letter in () if low.isascii() else _RAISED.items():
+    for raised, letter in () if low.isascii() else zip("ˢᵗⁿᵈʳʰ", "stndrh", strict=True):
         low = low.replace(raised, letter)
     return low
 
@@ -397,4 +397,6 @@ def read_dates(
     Nothing is filled in from elsewhere, and the time taken grows with the length of the text. Never raises."""
     if (figures := _FIGURES_ALONE.fullmatch(text)) and (value := _triple(figures)):
         return [value]
+    if m := _NAME_ALONE.fullmatch(text):
+        return [_checked(0, len(text), ["month day year"], int(m[3]), _MONTH_NO[m[1].lower()], int(m[2]))]
     return [v._replace(start=v.start - 1, end=v.end - 1) for v in apart(candidates(lower_form(text)))]
