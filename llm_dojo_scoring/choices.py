@@ -61,6 +61,8 @@ def read_choice(
     options = {label_key(a): a for a in sorted(map(str, answers), reverse=True)}
     found = json_answer(value)
     text = found if found is not None else "" if is_null(value) else str(value)
+    if is_failed(text):  # within an object
+        return text.strip()
     folded = clean_label(text)
     bare = label_key(folded.strip(_OPEN + _CLOSE + "."))
     if bare in options:

@@ -11,7 +11,7 @@ from functools import lru_cache
 
 from .config import Settings, get_settings
 from .core import is_blank
-from .labels import label_key, label_mentions
+from .labels import is_failed, label_key, label_mentions
 from llm_dojo_scoring.vocab import (
     CORPORATE_RECORD_ALIASES,
     CORPORATE_RECORD_TYPES,
@@ -93,8 +93,8 @@ def normalize_subtype(
 ) -> str:  # Its key, or "other"
     """The contract family that a text names, by whole words.
 
-    "other" for a missing value, for no family, and for several. Never raises. Source: Scoring & Metrics Reference, section 6."""
-    if is_blank(value) or not (letters := _letters(text := str(value))):
+    "other" for a missing value, for a failed call, for no family, and for several. Never raises. Source: Scoring & Metrics Reference, section 6."""
+    if is_blank(value) or is_failed(value) or not (letters := _letters(text := str(value))):
         return SUBTYPE_UNKNOWN
     exact, phrases = _tables(settings)
     if letters in exact:

@@ -5,6 +5,7 @@
 # %% ../nbs/86a_jsonl_log.ipynb #0008cde7
 from __future__ import annotations
 
+import codecs
 import json
 import math
 import os
@@ -229,8 +230,9 @@ def scan_log(
     offset = 0
     with open(path, "rb") as file:
         for number, line in enumerate(file, 1):
-            if line.strip():
-                yield from _read_line(line, offset, number)
+            whole = line.removeprefix(codecs.BOM_UTF8) if number == 1 else line
+            if whole.strip():
+                yield from _read_line(whole, offset + len(line) - len(whole), number)
             offset += len(line)
 
 

@@ -21,13 +21,14 @@ __all__ = ['ERROR_PREFIX', 'ANSWER_KEYS', 'DOC_LABELS', 'is_failed', 'json_answe
 
 # %% ../nbs/11_labels.ipynb #0de3662d
 ERROR_PREFIX = "ERROR: "
+_IN_FRONT = " \t\n\r\v\f\x85\xa0\u2028\u2029\u3000\u200b\ufeff"  # blanks, and marks without width
 
 
 def is_failed(
     output: object,  # What a row holds as the model's answer
 ) -> bool:  # Is it the text of a failed call?
     "Did the call fail? Asked before anything else is read from an answer, since an error may quote a label."
-    return isinstance(output, str) and output.lstrip().startswith(ERROR_PREFIX.rstrip())
+    return isinstance(output, str) and output.lstrip(_IN_FRONT).startswith(ERROR_PREFIX.rstrip())
 
 # %% ../nbs/11_labels.ipynb #4ad5cba0
 ANSWER_KEYS = ("doc_type", "label", "answer", "classification", "class", "category", "prediction")
@@ -83,9 +84,10 @@ def json_answer(
     if isinstance(value, str):
         if "{" not in value:
             return None
-        objects = [o for o in _objects(value) if o]
+        found = [*_objects(value)]
+        objects = list(filter(None, found))
         if not objects and _BEGINS.match(value):
-            return _cut_off(value, keys)
+            return "" if found else _cut_off(value, keys)
     else:
         objects = [value] if isinstance(value, Mapping) else []
     for found in objects:
@@ -289,6 +291,8 @@ def normalize_label(
     text = answer if answer is not None else "" if is_null(value) else str(value)
     if text in labels:
         return text
+    if is_failed(text):  # an object that holds a failed call's text as its answer
+        return text.strip()
     by_key = _by_key(labels)
     found = by_key.get(label_key(text)) or _stated(text, by_key) or _named(text, labels, patterns)
     return found or clean_label(text)

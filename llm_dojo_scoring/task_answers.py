@@ -97,7 +97,10 @@ def normalize_legalbench(
     "Yes, no, or the answer in its own words; the text of a failed call stays itself. Never raises."
     if is_failed(value):
         return value.strip()
-    text = unicodedata.normalize("NFKC", _answer(value)).casefold().strip(" \t\r\n\"'`*_“”‘’")
+    answer = _answer(value)
+    if is_failed(answer):  # within an object
+        return answer.strip()
+    text = unicodedata.normalize("NFKC", answer).casefold().strip(" \t\r\n\"'`*_“”‘’")
     bare = text.rstrip(".,;:!")
     if number := _NUMBER.fullmatch(bare):
         bare = number[1]
