@@ -11,7 +11,12 @@ from typer.testing import CliRunner
 
 from llm_dojo_scoring.adjudicate_command import app
 from llm_dojo_scoring.adjudicated_run import Annotation, Attempt, Charge, Policy, Task
-from llm_dojo_scoring.adjudication import AdjudicationError, read_adjudicated, score_adjudicated
+from llm_dojo_scoring.adjudication import (
+    AdjudicationError,
+    from_cell_verdicts,
+    read_adjudicated,
+    score_adjudicated,
+)
 from llm_dojo_scoring.adjudication_lint import lint_adjudicated
 from llm_dojo_scoring.adjudication_report import adjudication_html, adjudication_markdown
 from llm_dojo_scoring.run_files import BadInput
@@ -248,6 +253,65 @@ def test_run_level_precision_and_recall_stand_pooled_and_as_means_with_counts_an
     assert report.intervals["accepted_task_rate_wilson"].method.startswith("wilson")
 
 
+def test_the_record_of_a_run():
+    report = scored(GOOD, {**attempt(note()), "repetition": 2}, ABSTAINED, tasks=[TASK, SILENT], name="run 1")
+    got = report.to_dict()
+    intervals = got.pop("intervals")
+    assert intervals == {k: i.to_dict() for k, i in report.intervals.items()} and len(intervals) == 9
+    tasks = got.pop("tasks")
+    assert {t: r["counts"]["n_accepted"] for t, r in tasks.items()} == {"t": 1, "u": 1}
+    assert got == {
+        **{"run": "run 1", "policy": {**POLICY, "digest": report.policy.digest}},
+        **{"scoped_precision": 1.0, "scoped_recall": 0.5, "critical_errors": 0},
+        **{"critical_error_occurrences": 0, "critical_inversions_per_100_rules": 0.0},
+        **{
+            "reported_completion_rate": 0.3333,
+            "accepted_task_rate": 0.6667,
+            "cost_per_accepted_task": "1.500000",
+        },
+        **{"active_human_correction_minutes": None, "qualified": False},
+        "undefined": {"active_human_correction_minutes": "not measured"},
+        "counts": {
+            **{"n_assigned": 3, "n_missing": 0, "n_completed": 3, "n_supported": 2, "n_assessed": 2},
+            **{"n_recovered": 1, "n_required": 2, "n_inverted": 0, "n_rules": 4, "n_reported": 1},
+            **{"n_accepted": 2, "n_unsettled": 0, "n_pending": 0, "settled": "3.00"},
+        },
+        **{"currency": "USD", "zero_coverage": False},
+        "macro": {"scoped_precision": {"value": 1.0, "n": 2}, "scoped_recall": {"value": 0.5, "n": 2}},
+        "claimed_accepted": {
+            **{"reported_accepted": 1, "reported_not_accepted": 0},
+            **{"not_reported_accepted": 0, "not_reported_not_accepted": 0},
+            **{"silent_accepted": 1, "silent_not_accepted": 1},
+        },
+    }
+
+
+def test_a_run_is_shown_as_a_table_of_its_outputs_with_why_one_is_undefined():
+    page = scored(GOOD)._repr_html_()
+    assert page.startswith("<table><tr><th>output</th>") and page.endswith("</table>")
+    for row in (
+        ("scoped_precision", "1.0000", ""),
+        ("critical_errors", "0", ""),
+        ("cost_per_accepted_task", "None", "1 assigned attempts are missing"),
+        ("qualified", "False", ""),
+    ):
+        assert "<tr>" + "".join(f"<td>{cell}</td>" for cell in row) + "</tr>" in page
+
+
+@pytest.mark.parametrize(
+    ("tasks", "many", "method"),
+    [(14, 5, "t"), (15, 15, "percentile-bootstrap"), (15, 14, "percentile-bootstrap-fast")],
+)
+def test_the_number_of_tasks_chooses_how_the_cost_is_drawn(monkeypatch, tasks, many, method):
+    monkeypatch.setattr("llm_dojo_scoring.adjudication._MANY", many)
+    given_ = [{**TASK, "task_id": f"t{i}", "repetitions": 1} for i in range(tasks)]
+    made = scored(
+        *({**GOOD, "task_id": t["task_id"], "charges": [paid(f"{i + 1}.00")]} for i, t in enumerate(given_)),
+        tasks=given_,
+    )
+    assert made.intervals["cost_per_accepted_task"].method == method
+
+
 # ---- acceptance
 
 
@@ -279,6 +343,17 @@ def test_acceptance(given_, task, accepted):
     assert report.attempts[0].accepted is accepted
     said = given_.get("reported_pass")
     assert report.claimed_accepted[said, accepted] == 1
+
+
+@pytest.mark.parametrize(
+    ("verdict", "critical", "errors"),
+    [("accept", True, 0), ("reject", True, 1), ("reject", False, 0), ("reject", None, 0)],
+)
+def test_a_clicked_value_is_a_critical_error_only_where_it_was_not_accepted(verdict, critical, errors):
+    line = {"run": "r", "document": "d", "field": "law", "value": "Texas", "verdict": verdict}
+    made = from_cell_verdicts([{**line, "critical": critical}], {"d": {"law": "Texas"}}, POLICY)
+    counts = score_adjudicated(made).counts
+    assert (counts.critical_errors, counts.n_supported) == (errors, int(verdict == "accept"))
 
 
 def test_no_inversion_with_no_coverage_is_no_success():

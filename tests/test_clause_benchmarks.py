@@ -52,6 +52,30 @@ def test_the_record_follows_from_its_pairs(pairs):
     ]
 
 
+def test_the_record_of_four_answers_by_hand():
+    spans = [["the rent is due"], ["a b"], [], []]
+    outputs = ["the rent is due monthly", "No related clause.", "no related clause", "the rent"]
+    assert contracteval_metrics(spans, outputs, categories=list("xyxy")) == {
+        **{"task": "contracteval", "kind": "contracteval", "n_pairs": 4, "n_positive": 2},
+        **{"tp": 1, "tn": 1, "fp": 1, "fn": 1},
+        **{"accuracy": 0.5, "precision": 0.5, "recall": 0.5, "f1": 0.5, "f2": 0.5},
+        **{"jaccard_mean": 0.4, "jaccard_median": 0.4},  # 4 of 5 words, and none
+        **{"no_related_rate": 0.5, "false_no_related_rate": 0.5},
+        **{"false_no_related_rate_paper": round(1 / 1244, 4), "false_no_related_denominator": 1244},
+        "per_category": {
+            "x": {
+                **{"n_pairs": 2, "n_positive": 1, "tp": 1, "tn": 1, "fp": 0, "fn": 0, "accuracy": 1.0},
+                **{"precision": 1.0, "recall": 1.0, "f1": 1.0, "f2": 1.0, "jaccard_mean": 0.8},
+            },
+            "y": {
+                **{"n_pairs": 2, "n_positive": 1, "tp": 0, "tn": 0, "fp": 1, "fn": 1, "accuracy": 0.0},
+                **{"precision": 0.0, "recall": 0.0, "f1": 0.0, "f2": 0.0, "jaccard_mean": 0.0},
+            },
+        },
+        "n_failed": 0,
+    }
+
+
 @given(WORDS, st.lists(WORDS, min_size=1, max_size=2))
 def test_the_robust_reading_finds_what_the_papers_finds(answer, spans):
     paper, robust = (read_clause_run([spans], [answer], r).counts for r in READINGS)

@@ -46,6 +46,26 @@ def test_documents_that_agree_do_not_enter_the_exact_test(pairs):
     assert -1 <= lo <= (2 * gained - len(differ)) / len(pairs) <= hi <= 1
 
 
+@pytest.mark.parametrize(
+    ("n", "test", "bounds"),
+    [
+        (12, "swaps-counted", "paired-t"),
+        (13, "paired-t", "paired-t"),
+        (49, "paired-t", "paired-t"),
+        (50, "paired-t", "paired-percentile-bootstrap"),
+    ],
+)
+def test_the_number_of_documents_chooses_the_method(n, test, bounds):
+    a, b = [i % 3 / 4 for i in range(n)], [i % 4 / 4 for i in range(n)]
+    assert (paired_p(a, b)[1], paired_interval(a, b, n_boot=50).method) == (test, bounds)
+
+
+@pytest.mark.parametrize("d", [1e-12, 0.25])
+def test_equal_differences_are_as_many_tosses_of_a_coin(d):
+    assert paired_p([0.0] * 13, [d] * 13) == (2**-12, "sign")
+    assert paired_p([0.5] * 13, [0.5] * 13) == (1.0, "paired-t")
+
+
 @given(st.lists(st.floats(0, 1), max_size=12))
 def test_holm_by_its_definition(ps):
     order = sorted(range(len(ps)), key=lambda i: ps[i])
