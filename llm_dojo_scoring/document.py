@@ -118,6 +118,25 @@ def _words(rewritten):
     return _Words(*word_places(rewritten))
 
 
+_BLOCK = 1 << 16  # bytes: what a processor keeps at hand, so that no memory must be fetched anew
+
+
+def _blocks(rewritten):
+    "The bytes of a rewritten text in blocks, cut at blanks."
+    start = 0
+    while start < len(rewritten):
+        end = rewritten.find(b" ", start + _BLOCK)
+        end = len(rewritten) if end < 0 else end
+        yield rewritten[start:end]
+        start = end
+
+
+def _distinct(numbers):
+    "The different numbers, ascending."
+    ascending = np.sort(numbers)
+    return ascending[np.concatenate([ascending[:1] >= 0, ascending[1:] != ascending[:-1]])]
+
+
 def _numbered(item):
     words = content_tokens(item) - STOPWORDS
     return np.array(sorted(map(_number, words)), dtype=np.uint64)
@@ -197,16 +216,16 @@ class _Index:
 
     text = ""
 
-    def _cut(self):
+    def _written(self):
+        "The bytes between whose blanks the words stand, and whether they are those of the text, rewritten."
         rewritten = _rewritten(self.text)
-        raw = _encoded(" ".join(tokens(self.text))) if rewritten is None else rewritten
-        return _words(raw), rewritten is not None
+        return (_encoded(" ".join(tokens(self.text))), False) if rewritten is None else (rewritten, True)
 
     @cached_property
     def vocabulary(self) -> np.ndarray:
         "The numbers of the distinct words, ascending: the index, some 40 KB for a contract."
-        ascending = np.sort(self._cut()[0].numbers)
-        return ascending[np.concatenate([ascending[:1] >= 0, ascending[1:] != ascending[:-1]])]
+        blocks = [_distinct(_words(block).numbers) for block in _blocks(self._written()[0])]
+        return _distinct(np.concatenate([np.zeros(0, np.uint64), *blocks]))
 
     def _knows(self, sought):
         "Which of the numbers stand in the text?"
@@ -218,7 +237,8 @@ class _Index:
     @cached_property
     def _places(self):
         "Where each word stands: numbers ascending, their places in the order of the text, offsets by place."
-        words, rewritten = self._cut()
+        written, rewritten = self._written()
+        words = _words(written)
         order = np.argsort(words.numbers, kind="stable")
         if rewritten:
             return words.numbers[order], order, *_text_offsets(self.text, words.starts, words.ends)

@@ -1,6 +1,7 @@
 """A document's index holds the words of `text.content_tokens`, for any text, and its offsets are true."""
 
 import threading
+from unittest.mock import patch
 
 import numpy as np
 import pytest
@@ -49,6 +50,8 @@ def numbered(words):
 @settings(max_examples=300, deadline=None)
 def test_the_index_holds_exactly_the_words(text):
     assert set(Document(text).vocabulary.tolist()) == numbered(tokens(text))
+    with patch.object(page, "_BLOCK", 3):  # bytes: read in many blocks, the index is the same
+        assert Document(text).vocabulary.tolist() == sorted(numbered(tokens(text)))
     content = content_tokens(text)
     assert set(Document(text).vocabulary.tolist()) - numbered(STOPWORDS) == numbered(content - STOPWORDS)
 

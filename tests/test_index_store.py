@@ -151,7 +151,7 @@ def test_rows_are_the_same_with_and_without_the_store(data, tmp_path, monkeypatc
     from llm_dojo_scoring import document
 
     document._DOCUMENTS.clear()
-    monkeypatch.setattr(document._Index, "_cut", None)  # nothing is cut into words a second time
+    monkeypatch.setattr(document._Index, "_written", None)  # nothing is cut into words a second time
     assert scored(run, labels, texts) == plain
     assert {p: p.stat().st_size for p in tmp_path.rglob("*.index")} == entries
 
