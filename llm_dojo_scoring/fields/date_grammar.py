@@ -114,9 +114,7 @@ _TRIPLE = re.compile(rf"(\d{{1,4}})\s?([-/.])\s?(\d{{1,2}}|{_HOLE})\s?\2\s?(\d{{
 _LOOSE = re.compile(r"(\d{1,2})/(\d{1,2})[\s,]{1,12}((?:19|20)\d\d)(?!\d|[/,.]\d)")
 _PAIR = re.compile(r"(\d{1,2})/((?:1[89]|20)\d\d)(?![\d/])|((?:1[89]|20)\d\d)-(0[1-9]|1[0-2])(?!\d|-\d)")
 _FIGURES_ALONE = re.compile("([0-9]{1,4})([/-])([0-9]{1,2})\\2([0-9]{4}|[0-9]{1,2})")  # as most labels are
-_NAME_ALONE = re.compile(
-    rf"(?ai)({'|'.join(_MONTHS)}) ([0-3]?[0-9]), ((?:1[6-9]|2[01])[0-9]{{2}})"
-)  # as models write
+_NAME_ALONE = re.compile(rf"(?ai)({'|'.join(_MONTHS)}) ([0-3]?[0-9]), ((?:1[6-9]|2[01])[0-9]{{2}})")
 _COMPACT = re.compile(r"((?:19|20)\d\d)(\d\d)(\d\d)(?:t\d{2,6}z?|\.0)?|(\d\d)\.(\d\d)\.(\d\d)")
 
 # %% ../../nbs/22a_fields.date_grammar.ipynb #4e5a5cff
