@@ -12,7 +12,7 @@ from .families import Family, families
 from .fields.free_text import coverage_matrix
 from .lists.matching import clean_items
 from .shown_results import figures_html
-from .unmatched import containment_test, nearest_items
+from .unmatched import containment_test, is_below, nearest_items
 
 # %% auto #0
 __all__ = ['OUTCOMES', 'CLAUSE_FIELDS', 'SpanOutcome', 'document_outcomes']
@@ -84,10 +84,11 @@ def _of_field(doc_id, field, labels, predicted, options):
     kinds = families(spans, options["rules"], labels=options["labels"], predicted=predicted)
     other = _elsewhere(predicted, field, spans, coverage)
     for n, a, h, kind, where in zip(near, alike, held, kinds, other, strict=True):
-        if n.best_similarity < threshold:
+        if is_below(n.best_similarity, threshold):
             outcome = h.verdict
         else:
-            by_containment = a.best_similarity < threshold and n.string_score >= threshold
+            credited = not is_below(n.string_score, threshold)
+            by_containment = credited and is_below(a.best_similarity, threshold)
             outcome = "inside" if by_containment else "found"
         cut = outcome in ("inside", "boundary")
         yield SpanOutcome(

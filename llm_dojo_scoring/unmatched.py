@@ -36,6 +36,11 @@ _STRINGS = ("scorer", "overlap")
 _PLACES = 4
 
 
+def is_below(similarity, threshold):
+    "Is a similarity below the threshold, both to four places?"
+    return round(float(similarity), _PLACES) < round(threshold, _PLACES)
+
+
 def _checked_share(name, value):
     if isinstance(value, bool) or not isinstance(value, (int, float)) or not 0 <= value <= 1:
         refuse(name, "a share in [0, 1]", value)
@@ -68,8 +73,8 @@ def _nearest(spans, items, string, threshold, embedding):
         return [UnmatchedSpan(s, None, 0.0, 0.0, None) for s in spans]
     words = _by_words(items, spans, string)
     best, cosines = words.copy(), np.full(words.shape, -np.inf)
-    below = np.flatnonzero(words.max(axis=0) < threshold)
-    if len(below):
+    below = [j for j, word in enumerate(words.max(axis=0)) if is_below(word, threshold)]
+    if below:
         asked = [spans[j] for j in below]
         cosines[:, below] = rescue_matrix(np.full((len(items), len(asked)), -np.inf), items, asked, embedding)
         best = np.maximum(best, cosines)
@@ -112,7 +117,8 @@ def unmatched_spans(
     One-to-one pairing plays no part here: a span is unmatched when even the best item is too far.
     Raises as `nearest_items`. Source: Scoring & Metrics Reference, section 16, step 1."""
     options = {"threshold": threshold, "string": string, "embedding": embedding}
-    return [n for n in nearest_items(gt_spans, predicted_items, **options) if n.best_similarity < threshold]
+    nearest = nearest_items(gt_spans, predicted_items, **options)
+    return [n for n in nearest if is_below(n.best_similarity, threshold)]
 
 
 def undecided_texts(
@@ -126,7 +132,7 @@ def undecided_texts(
 
     Empty when words decide every span, or when there is nothing to hold them against. Raises as `nearest_items`."""
     nearest = nearest_items(gt_spans, predicted_items, threshold=threshold, string=string, embedding=False)
-    open_ = [n.span for n in nearest if n.best_item is not None and n.best_similarity < threshold]
+    open_ = [n.span for n in nearest if n.best_item is not None and is_below(n.best_similarity, threshold)]
     return [*open_, *clean_items(predicted_items)] if open_ else []
 
 # %% ../nbs/74_unmatched.ipynb #431d0a40

@@ -13,7 +13,7 @@ from llm_dojo_scoring.lists.score import match_list
 from llm_dojo_scoring.misses import attribute_misses, plot_misses, recovery_check
 from llm_dojo_scoring.run_files import BadInput
 from llm_dojo_scoring.span_outcomes import OUTCOMES, document_outcomes
-from llm_dojo_scoring.unmatched import containment_test, nearest_items, unmatched_spans
+from llm_dojo_scoring.unmatched import containment_test, nearest_items, undecided_texts, unmatched_spans
 
 WORDS = st.sampled_from(
     "buyer seller shall may not pay audit books license grant term notice the of a 30 days".split()
@@ -46,6 +46,43 @@ def test_a_label_that_the_score_pairs_is_never_unmatched(spans, items):
         match.labels[j] for match in [match_list("free_text", items, spans, False)] for _, j in match.pairs
     }
     assert not paired & {u.span for u in unmatched_spans(spans, items, embedding=False)}
+
+
+@pytest.mark.parametrize(("words", "share"), [(3, 1 / 2), (2, 2 / 3), (5, 1 / 3), (13, 1 / 7), (4, 2 / 5)])
+def test_a_label_at_the_threshold_is_matched(words, share):
+    label = " ".join(
+        "buyer seller shall audit books license grant term notice days paid once here".split()[:words]
+    )
+    asked = {"threshold": share, "string": "overlap"}
+    assert unmatched_spans([label], ["buyer"], **asked, embedding=False) == []
+    assert undecided_texts([label], ["buyer"], **asked) == []
+    assert nearest_items([label], ["buyer"], **asked, embedding=False)[0].best_similarity == round(share, 4)
+    (row,) = document_outcomes(
+        {"key_obligations": ["buyer"]}, {"key_obligations": [label]}, threshold=share, embedding=False
+    )
+    assert row.outcome == "found"
+    least = {**asked, "threshold": share + 1e-3}
+    assert len(unmatched_spans([label], ["buyer"], **least, embedding=False)) == 1
+    assert undecided_texts([label], ["buyer"], **least) == [label, "buyer"]
+
+
+@pytest.mark.parametrize("share", [0, 0.0, 0.5, 1, 1.0])
+def test_shares_from_0_to_1_are_taken(share):
+    assert (
+        nearest_items(["audit books"], ["audit books"], threshold=share, embedding=False)[0].best_similarity
+        == 1
+    )
+    assert (
+        containment_test(["audit books"], ["audit books each year"], coverage=share)[0].verdict == "boundary"
+    )
+
+
+@pytest.mark.parametrize("share", [-0.1, 1.1, float("nan"), True, "0.5", None])
+def test_what_is_no_share_is_refused_by_its_name(share):
+    with pytest.raises(ValueError, match="`threshold` must be a share"):
+        unmatched_spans(["audit"], ["audit"], threshold=share)
+    with pytest.raises(ValueError, match="`coverage` must be a share"):
+        containment_test(["audit"], ["audit"], coverage=share)
 
 
 @given(LIST, LIST)
