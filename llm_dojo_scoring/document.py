@@ -35,7 +35,7 @@ _HYPHENS = "-\u00ad\u2010\u2011"
 # As in `text`, with the hyphen first: a search for one character is fast.
 _JOINED = {h: re.compile(rf"{h}(?<=[^\W\d_]{h})[ \t]*\r?\n[ \t]*(?=[a-zß-öø-ÿ])") for h in _HYPHENS}
 _GAP = r"(?:[^\S\n]|[™℠©®])*"
-_AROUND = {h: re.compile(rf"{h}({_GAP}\n{_GAP})(.?)") for h in _HYPHENS}
+_AROUND = {h: re.compile(rf"{h}(?=[\s™℠©®])({_GAP}\n{_GAP})(.?)") for h in _HYPHENS}
 
 
 class _Written(dict):
@@ -65,6 +65,16 @@ def _line_hyphens(text):
     }
 
 
+def _joined(text, hyphens):
+    "The text without those of the hyphens at line ends that join."
+    parts, at = [], 0
+    for start in sorted(found.start() for found in chain.from_iterable(hyphens.values())):
+        if found := _JOINED[text[start]].match(text, start):
+            parts.append(text[at:start])
+            at = found.end()
+    return "".join([*parts, text[at:]]) if parts else text
+
+
 def _are_plain(hyphens, text):
     "Do the hyphens at line ends stand among characters of which the rule for them speaks?"
     found = chain.from_iterable(hyphens.values())
@@ -88,9 +98,8 @@ def _replaced(numbers, places, codes, written):
 
 def _rewritten(text):
     "The bytes of the text with only those characters that stand in words as they are; `None` when it is not plain."
-    hyphens, joined = _line_hyphens(text), text
-    for hyphen in hyphens:
-        joined = _JOINED[hyphen].sub("", joined)
+    hyphens = _line_hyphens(text)
+    joined = _joined(text, hyphens)
     if text.isascii():
         return joined.encode()
     numbers = character_numbers(joined)

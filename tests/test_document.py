@@ -56,6 +56,17 @@ def test_the_index_holds_exactly_the_words(text):
     assert set(Document(text).vocabulary.tolist()) - numbered(STOPWORDS) == numbered(content - STOPWORDS)
 
 
+@pytest.mark.parametrize(
+    "gap", ["", " ", "\t", "\r", " \t\r", "\u2122", "\u2120", "\u00a9", "\u00ae", "\u00a0", "\x0b", "x", "\n"]
+)
+@pytest.mark.parametrize("hyphen", page._HYPHENS)
+def test_hyphens_at_line_ends_join_whatever_stands_between(hyphen, gap):
+    for behind in "ation", "\u2122ation", "Ation", "9":
+        for other in page._HYPHENS:
+            text = f"termin{other}\nable, termin{hyphen}{gap}\n{behind} of{other}\nfice"
+            assert Document(text).vocabulary.tolist() == sorted(numbered(tokens(text))), text
+
+
 @given(TEXTS, TEXTS)
 @settings(max_examples=200, deadline=None)
 def test_coverage_is_that_of_the_token_sets(text, item):
