@@ -61,7 +61,7 @@ _PERCENT = re.compile(r" ?(?:%|per ?cent|basis points|bps)", re.I)
 _COUNTED = re.compile(
     r"[ -](?:\([^()]{1,20}\) ?)?(?:\w+ )?(?:days?|weeks?|months?|years?|shares?|units?|percent|%)", re.I
 )
-_MINUS = re.compile(r"(?:^|(?<=[\s(:;,=]))-$|(?<![A-Za-z])(?:minus|negative) $", re.I)
+_MINUS = re.compile(r"(?:^|(?<=[\s(:;,=]))-$|^ ?- $|(?<![A-Za-z])(?:minus|negative) $", re.I)
 _FLOURISH = re.compile(r"(?:[.,]-{1,2}|/-)(?![0-9])")  # 5'000.-- and Rs. 500/-
 _POINT_THOUSANDS = frozenset(  # where a point divides thousands
     "EUR DEM ITL ESP ATS NLG BEF FRF DKK NOK SEK ISK TRY BRL ARS CLP COP UYU IDR VND".split()
@@ -133,7 +133,7 @@ def _signed(amount, flat, last):
     start, end = amount.start, amount.end
     after_a_dash = last and flat[last.end : start - 1].strip() == "" and flat[start - 1] == "-"
     minus = None if after_a_dash else _MINUS.search(flat, max(start - 10, 0), start)
-    if minus:
+    if minus and not (minus[0].endswith("- ") and flat[end : end + 20].strip(" .")):  # “- $500” and no more
         return amount._replace(number=-amount.number, start=minus.start(), why=(*amount.why, "minus"))
     if flat[start - 1 : start] == "(" and flat[end : end + 1] == ")":
         head, tail = flat[: start - 1].strip(), flat[end + 1 : end + 20].strip(" .")

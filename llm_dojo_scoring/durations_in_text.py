@@ -197,7 +197,7 @@ _OTHER_NOUNS = (
     "|compensation|salary|audits?|statements?|average|increases?|percent|maintenance|base|rent|purchase|volume|forecast|plan"
 )
 _WORDS = re.compile(
-    rf"(?<![A-Za-z])(?:(?P<half>semi-?|half[ -]|bi(?=annual))?(?P<year>an+ual(?:ly)?|yearly)(?![a-z])(?![ -](?:{_OTHER_NOUNS}))"
+    rf"(?<![A-Za-z])(?:(?P<half>semi[ -]?|half[ -]|bi-?(?=annual))?(?P<year>an+ual(?:ly)?|yearly)(?![a-z])(?![ -](?:{_OTHER_NOUNS}))"
     r"|(?P<two>biennial(?:ly)?)(?![a-z])"
     r"|(?P<to>year|month|week)(?:-to-| to )(?P=to)(?![a-z])"
     r"|(?P<every>each|every) (?P<unit>year|month|week)(?![a-z])"
@@ -221,7 +221,9 @@ def _period_words(flat, start, stop):
         yield _length(number, unit, *found.span(), ("period word",))._replace(stated=False)
 
 # %% ../nbs/14d_durations_in_text.ipynb #3a43d380
-_AND = re.compile(r"(?:,?[ \n]{1,2}(?:and|plus)[ \n]{1,2}|,?[ \n]{1,2})(?:an? (?:additional|further) )?")
+_AND = re.compile(
+    r"(?:(?<=yr|mo|wk)\.|(?<=yrs|mos|wks|mth)\.)?(?:,?[ \n]{1,2}(?:and|plus)[ \n]{1,2}|,?[ \n]{1,2})(?:an? (?:additional|further) )?"
+)
 _EITHER = re.compile(
     r"(?:longer|greater|shorter|lesser|later|earlier|earliest|latest)[ \n]of[ \n](?:\(?\w\) )?$", re.I
 )

@@ -9,7 +9,7 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 
 from .classification import arranged
-from .core import is_blank, ratio, refuse, rounded
+from .core import is_blank, is_null, ratio, refuse, rounded
 from .equivalences import equivalent_subtypes
 from .label_counts import code_labels, has_truth
 from .label_rows import Disguised, failure_kind
@@ -33,6 +33,11 @@ def _part(row):
     return inner if isinstance(inner, Mapping) else row
 
 
+def _yes(flag):
+    "Is a flag set? A missing one is not, however it is spelt."
+    return not is_null(flag) and bool(flag)
+
+
 def _family(value):
     "A contract family, or the words of an answer that names none."
     return normalize_task_answer("subtype", value)
@@ -45,23 +50,23 @@ def classify_failure(
 ) -> str:  # A mode of the first table, "ok", "error" or "unscored"
     """The failure mode of a contract-family answer, from its flags.
 
-    Looks at `subtype_ok`, `doc_type_ok`, `contract_subtype`, `subtype_ok_equiv`.
+    Looks at `subtype_ok`, `doc_type_ok`, `contract_subtype`, `subtype_ok_equiv`; a flag that is NaN is not set.
     Source: Scoring & Metrics Reference, section 15."""
     answer = _part(sorter)
     if failure_kind(sorter, disguised):
         return "error"
     if "expected_subtype" in answer and not has_truth(answer["expected_subtype"]):
         return "unscored"
-    if answer.get("subtype_ok"):
+    if _yes(answer.get("subtype_ok")):
         return "ok"
-    if not answer.get("doc_type_ok"):
+    if not _yes(answer.get("doc_type_ok")):
         return "function_over_form"
     said = answer.get("contract_subtype")
     if label_key(said) == label_key(subtype_unknown) or (
         is_blank(said) and subtype_unknown == SUBTYPE_UNKNOWN
     ):
         return "other_fallback"
-    return "equivalent_family" if answer.get("subtype_ok_equiv") else "family_confusion"
+    return "equivalent_family" if _yes(answer.get("subtype_ok_equiv")) else "family_confusion"
 
 
 def classify_docclass_failure(
@@ -77,10 +82,10 @@ def classify_docclass_failure(
         return "error"
     if "expected_doc_type" in answer and not has_truth(answer["expected_doc_type"]):
         return "unscored"
-    if not answer.get("doc_type_ok", True):
+    if not _yes(answer.get("doc_type_ok", True)):
         return "doc_type_miss"
     second = answer.get("subclass_ok", False)
-    return "ok" if second or second is None else "subclass_miss"
+    return "ok" if is_null(second) or second else "subclass_miss"
 
 # %% ../nbs/61_failure_modes.ipynb #07da90d0
 def _named(index, mode, answer, row, fields):
@@ -138,13 +143,13 @@ def summarize_docclass_failures(
 def _hits(row):
     "Strictly right? Right up to equivalence? By the row's flags where it has them."
     answer = _part(row)
-    right_class = answer.get("doc_type_ok", True)
+    right_class = _yes(answer.get("doc_type_ok", True))
     said, truth = answer.get("contract_subtype"), answer.get("expected_subtype")
     strict = answer.get("subtype_ok")
-    if strict is None:
+    if is_null(strict):
         strict = right_class and _family(said) == _family(truth)
     lenient = answer.get("subtype_ok_equiv")
-    if lenient is None:
+    if is_null(lenient):
         lenient = right_class and not is_blank(said) and equivalent_subtypes(said, truth)
     return bool(strict), bool(strict or lenient)
 

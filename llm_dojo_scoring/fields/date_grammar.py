@@ -57,6 +57,7 @@ def _day(n):
     scanned = rf"(?P<s{n}>(?=[lio]?\d)[0-3lio]?[\dlio]){_ENDING}|(?P<l{n}>[li])st(?=\s{{1,9}}day)"
     parted = (
         r"[12]\s0\s?t\s?h|1\s[123]\s?t\s?h|3\s0\s?t\s?h"  # “2 0th”: there is no 0th, so the blank is no blank
+        r"|(?:[12]\s\d|3\s[01])(?=\s?,\s?(?:19|20)\d\d)"  # “March 1 5, 2004”
     )
     five = rf"(?P<f{n}>[23]?1)\.?5t(?![a-z])"  # “315t”: an s read as a 5
     letters = rf"(?P<b{n}>[1-3][lio]|[li]\d|o[1-9])(?![a-z\d])"  # “3O”, “l5”, without an ending
@@ -91,7 +92,7 @@ _INTO_YEAR = (
 # %% ../../nbs/22a_fields.date_grammar.ipynb #db3f7b9a
 _ONLY_LETTER = r"(?P<i1>[li])(?=[\s,.])"  # “January l, 2024”
 _MONTH_FIRST = re.compile(
-    rf"[\s,.\-/(\[\]]{{0,60}}(?:the\s{{1,9}})?(?:{_day(1)}|{_ONLY_LETTER}){_INTO_YEAR}(?:{_YEAR}|{_YY}|{_PARTED_YY})"
+    rf"[\s,.\-/(\[\]]{{0,60}}(?:the\s{{1,9}})?(?:{_day(1)}(?:\s{{0,3}}\({_day(2)}\))?|{_ONLY_LETTER}){_INTO_YEAR}(?:{_YEAR}|{_YY}|{_PARTED_YY})"
 )
 _MONTH_YEAR = re.compile(_INTO_YEAR + _YEAR)
 _MONTH_YY = re.compile(_INTO_YEAR + _YY)
@@ -207,9 +208,7 @@ def _day_before(low, start):
         return None
     groups, why = found.groupdict(), []
     day, again = _day_of(groups, 1, why), _day_of(groups, 2, [])
-    if again not in (None, day):
-        return None  # “first (2nd)” contradicts itself
-    return found.start(), day, why
+    return (found.start(), day, why) if again in (None, day) else None  # “first (2nd)” contradicts itself
 
 
 def _year_before(low, start, end, month):
@@ -228,7 +227,7 @@ def _around_month(low, start, end, month):
     why = []
     if found := _MONTH_FIRST.match(low, end):
         day, year = _day_of(found.groupdict(), 1, why), _year_of(found.groupdict(), why)
-        if year:
+        if year and _day_of(found.groupdict(), 2, []) in (None, day):
             return _checked(start, found.end(), ["month day year", *why], year, month, day)
         why = []
     if found := _MONTH_YEAR.match(low, end):
