@@ -11,6 +11,8 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
+
 from .core import is_blank, ratio
 from .shown_results import figures_html
 
@@ -24,7 +26,7 @@ def outcome(
     """Name the outcome of a field score.
 
     Never raises. Source: Scoring & Metrics Reference, section 4 (error decomposition)."""
-    if isinstance(score, (bool, str)) or score is None:
+    if isinstance(score, (bool, str, np.bool_)) or score is None:
         return None
     try:
         if not math.isfinite(score):  # type: ignore[arg-type]

@@ -135,6 +135,15 @@ EQUIVALENT = {
         "50f_paired_tests",
         "low, high = np.full(lost.shape, -1.0), np.full(lost.shape, 1.1)",
     ): "above 1 the statistic is below every target",
+    (
+        "73_field_outcomes",
+        'v for v in others if not (v.__class__ is list and v and v[0].__class__ is str and v[0][:1] > " x")',
+    ): "one character behind the blank is behind both",
+    (
+        "76_value_errors",
+        "if expected.__class__ is str and predicted.__class__ is str and "
+        "(len(expected) + len(predicted) < _SHORT):",
+    ): "which readings are remembered changes none",
     ("50_bootstrap", "size = 1 << (2 * n + 2).bit_length()"): "any longer transform gives the same masses",
     ("50_bootstrap", "return abs((bound * 1e4) % 1 - 0.5) < 1e-6 * max(1.1, abs(bound))"): "a wider margin",
     (
