@@ -137,7 +137,7 @@ EQUIVALENT = {
     ): "above 1 the statistic is below every target",
     (
         "73_field_outcomes",
-        'v for v in others if not (v.__class__ is list and v and v[0].__class__ is str and v[0][:1] > " x")',
+        "v for v in others if not (v.__class__ is list and v and v[0].__class__ is str and v[0][:1] > ' x')",
     ): "one character behind the blank is behind both",
     (
         "76_value_errors",
