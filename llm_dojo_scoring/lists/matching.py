@@ -9,6 +9,7 @@ import ast
 import json
 import re
 from collections.abc import Mapping, Sequence
+from itertools import chain
 
 import numpy as np
 
@@ -80,9 +81,10 @@ def clean_items(
         written = _written_list(value)
         value = value if written is None else written
     members = value if type(value) is list else _members(value)
-    texts = []
-    for element in [value] if members is None else members:
-        texts += [element.strip()] if type(element) is str else map(str.strip, _texts_of(element))
+    members = [value] if members is None else members
+    if {*map(type, members)} - {str}:
+        members = chain.from_iterable(map(_texts_of, members))
+    texts = map(str.strip, members)
     return [text for text in texts if not says_nothing(text) or _REDACTED.fullmatch(text)]
 
 # %% ../../nbs/30_lists.matching.ipynb #7587b753

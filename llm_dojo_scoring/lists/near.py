@@ -6,7 +6,6 @@
 from __future__ import annotations
 
 import struct
-from collections import Counter
 from collections.abc import Sequence
 from itertools import repeat
 
@@ -36,7 +35,13 @@ def _holders(items):
 
 def _further(words):
     "How often each repeated word stands there beyond the first time."
-    return {word: n - 1 for word, n in Counter(words).items() if n > 1}
+    met, further = set(), {}
+    for word in words:
+        if word in met:
+            further[word] = further.get(word, 0) + 1
+        else:
+            met.add(word)
+    return further
 
 
 def _shared_again(mine, yours):
