@@ -42,8 +42,8 @@ _YEAR_ENDS_A_DATE = re.compile(
 )
 _YEAR_WORDS = {  # where two letters stand in the word that are rare in texts, and the words of the year
     "thousand": (4, r"two\W{1,3}thousand"),
-    "nineteen": (5, "nineteen"),
-    "twenty": (0, r"twenty\W{1,3}(?:ten|eleven|twelve|\w+teen|twenty)"),
+    "nineteen": (0, "nineteen"),
+    "twenty": (1, r"twenty\W{1,3}(?:ten|eleven|twelve|\w+teen|twenty)"),
 }
 _YEAR_WORDS = {word: (at, re.compile(form, re.I)) for word, (at, form) in _YEAR_WORDS.items()}
 
@@ -55,20 +55,42 @@ def _occurrences(form, text):
         at = text.find(form, at + 1)
 
 
-def _bytes(numbers):
-    "Characters as bytes, what is not ASCII as 128; two more to look at stand behind."
-    return np.concatenate([np.minimum(numbers, 128).astype(np.uint8), np.full(2, 128, np.uint8)])
+_BLOCK = 1 << 16  # characters: what a processor keeps at hand, so that no memory must be fetched anew
+
+
+def _characters(text):
+    "The characters of a text as bytes, what is not ASCII as 128, with two more to look at; are there signs of East Asian years?"
+    characters, largest = np.full(len(text) + 2, 128, np.uint8), 0
+    for start in range(0, len(text), _BLOCK):
+        block = character_numbers(text[start : start + _BLOCK])
+        characters[start : start + block.size] = np.minimum(block, 128)
+        largest = max(largest, block.max())
+    return characters, largest >= ord("年") and ("年" in text or "년" in text)
+
+
+def _where(asked, characters):
+    "Where a question, asked of blocks of characters with one more behind, is answered by yes."
+    places = [np.zeros(0, int)]
+    for start in range(0, characters.size - 2, _BLOCK):
+        places.append(start + np.flatnonzero(asked(characters[start : start + _BLOCK + 1])))
+    return np.concatenate(places)
+
+
+def _is_figure(block):
+    return block[:-1] - np.uint8(ord("0")) < 10
+
+
+def _is_pair(one, two):
+    return lambda block: (block[:-1] | 32 == one) & (block[1:] | 32 == two)
 
 
 def _years_in_words(text, characters):
     "Offsets behind the words with which a year in words begins."
-    small = characters | 32
     for word, (rare, pattern) in _YEAR_WORDS.items():
         letters = word.encode()
-        likely = (small[:-1] == letters[rare]) & (small[1:] == letters[rare + 1])
-        starts = np.flatnonzero(likely) - rare
-        for i, letter in enumerate(letters):
-            starts = starts[small[starts + i] == letter]
+        starts = _where(_is_pair(*letters[rare : rare + 2]), characters) - rare
+        for i in (0, 2, 4):
+            starts = starts[characters[starts + i] | 32 == letters[i]]
         for start in starts.tolist():
             if found := pattern.search(text, max(0, start - 6), start + len(word) + 12):
                 yield found.end()
@@ -83,7 +105,7 @@ def _two_figures(characters):
     """Two figures that may end a year: as a number below 100, with their offsets; in the order of the numbers.
 
     Between them may stand a blank, and for one of them a letter that looks like it."""
-    figures = np.flatnonzero(characters - np.uint8(ord("0")) < 10)
+    figures = _where(_is_figure, characters)
     before, behind, further = (_READ_AS[characters[figures + i]] for i in (-1, 1, 2))
     lettered = figures[(before == 10) | (before == 11)] - 1  # before the first stands a filler, the last
     close = figures[behind < _BLANK]
@@ -160,10 +182,9 @@ class _Years(NamedTuple):
 def _years(document):
     "What may end a year in a document, found once."
     if document not in _YEARS:
-        text, numbers = document.text, character_numbers(document.text)
-        characters = _bytes(numbers)
-        signs = numbers.max(initial=0) >= ord("年") and ("年" in text or "년" in text)
-        _YEARS[document] = _Years(_two_figures(characters), [*_years_in_words(text, characters)], signs)
+        text, (characters, east_asian) = document.text, _characters(document.text)
+        words = list(_years_in_words(text, characters))
+        _YEARS[document] = _Years(_two_figures(characters), words, east_asian)
     return _YEARS[document]
 
 

@@ -22,8 +22,9 @@ from llm_dojo_scoring.stated import look_up
 
 @pytest.fixture(autouse=True)
 def no_text_is_short(monkeypatch):
-    "Short documents are read whole; here each is read as a long one is."
+    "Short documents are read whole and in one block; here each is read as a long one is."
     monkeypatch.setattr(page, "_SHORT", 0)
+    monkeypatch.setattr(page, "_BLOCK", 50)
 
 
 FORMS = """March 3, 2014|3 March 2014|3rd of March, 2014|the third day of March 2014|03/03/2014|3/3/14|3-3-14
@@ -61,6 +62,13 @@ def test_every_year_is_found_whatever_its_digits(year):
         text = f"Order {year}{year} no. 1{year}: signed {form}, see {year}5."
         assert look_up(form, Document(text), "date").true
         assert not look_up(f"June 5, {year}", Document(text), "date").true
+
+
+@pytest.mark.parametrize(
+    "text, true", [("平成26年3月3日" + " and so on" * 20, True), ("中" * 200, False), ("", False)]
+)
+def test_years_of_east_asia_anywhere_let_the_text_be_read_whole(text, true):
+    assert look_up("2014-03-03", Document(text), "date").true == true
 
 
 def test_only_places_where_a_year_may_end_are_read():
