@@ -66,6 +66,29 @@ def test_a_label_at_the_threshold_is_matched(words, share):
     assert undecided_texts([label], ["buyer"], **least) == [label, "buyer"]
 
 
+@pytest.mark.parametrize(("own", "alike"), [(9, False), (10, True)])
+def test_meaning_is_asked_below_six_tenths_unless_told_otherwise(own, alike):
+    words = (
+        "buyer seller shall audit books license grant term notice days paid once here now rent law".split()
+    )
+    label, item = " ".join(words), " ".join([*words[:own], *("x" * n for n in range(1, 17 - own))])
+
+    class Meaning:
+        backend = "example"
+
+        def similarity(self, a, b):
+            return 0.1
+
+    (found,) = nearest_items([label], [item], string="overlap", embedding=Meaning())
+    assert (found.string_score, found.embedding_score) == (own / 16, None if alike else 0.1)
+    asked = {"string": "overlap", "embedding": False}
+    assert (unmatched_spans([label], [item], **asked) == []) is alike
+    assert (undecided_texts([label], [item], string="overlap") == []) is alike
+    longer = " ".join([*words[:own], *"a b c d e f g h i j k l m n o p q r s t".split()])
+    (held,) = containment_test([" ".join(words[:14])], [longer])
+    assert (held.verdict, held.coverage) == (("boundary", 0.7143) if alike else ("omission", 0.6429))
+
+
 @pytest.mark.parametrize("share", [0, 0.0, 0.5, 1, 1.0])
 def test_shares_from_0_to_1_are_taken(share):
     assert (
