@@ -72,3 +72,10 @@ def test_public_functions_are_shown_at_work(page):
             for node in ast.parse(cell).body:
                 if isinstance(node, ast.FunctionDef) and not node.name.startswith("_"):
                     assert re.search(rf"\b{node.name}\(", shown), f"{node.name} has no example"
+
+
+@pytest.mark.parametrize("page", sorted(NBS.rglob("*.ipynb")), ids=lambda p: p.stem)
+def test_saved_outputs_come_from_the_data(page):
+    # A page executed without the data pack saves what it says instead of its tables.
+    saved = json.dumps([c.get("outputs") for c in json.loads(page.read_text())["cells"]])
+    assert "no data pack" not in saved.lower(), "execute the page with DOJO_PACK set, or restore its outputs"
