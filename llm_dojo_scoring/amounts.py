@@ -16,7 +16,7 @@ from typing import NamedTuple
 
 from .currencies import find_currency_marks
 from .numbers_in_text import find_numbers, possible_figures
-from .values import Candidates, Value, plain
+from .values import Candidates, Value, plain, read_through
 
 # %% auto #0
 __all__ = ['MoneyValue', 'AmountSearch', 'find_amounts']
@@ -372,7 +372,7 @@ class AmountSearch:
     def all(self) -> Candidates:
         "Every amount, in the order of the text."
         if len(self.text) < _SHORT:
-            return Candidates(_read_whole(self.text), self.text)
+            return read_through(_read_whole, self.text)
         return Candidates(chain.from_iterable(self._of(stretch) for stretch in self._parts), self.text)
 
     def about(

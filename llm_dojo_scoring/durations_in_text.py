@@ -12,7 +12,7 @@ from functools import lru_cache
 from typing import NamedTuple
 
 from .numbers_in_text import find_numbers
-from .values import Candidates, Value, plain
+from .values import Candidates, Value, plain, read_through
 
 # %% auto #0
 __all__ = ['DurationValue', 'find_durations']
@@ -299,7 +299,7 @@ def _read(text):
         yield DurationValue(*place, *r.sizes, r.business, r.stated, r.range_end)
 
 
-_remembered = lru_cache(8192)(lambda text: Candidates(_read(text), text))
+_remembered = lru_cache(8192)(lambda text: read_through(_read, text))
 
 # %% ../nbs/14d_durations_in_text.ipynb #7059bd10
 def find_durations(
@@ -308,4 +308,4 @@ def find_durations(
     """Find every length of time that a text states, by the rules above.
 
     Offsets are into `text`. Hours are not read. Time is linear in the length of the text; short texts are remembered."""
-    return _remembered(text) if len(text) < 2000 else Candidates(_read(text), text)
+    return _remembered(text) if len(text) < 2000 else read_through(_read, text)

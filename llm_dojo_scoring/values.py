@@ -7,15 +7,15 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from collections.abc import Iterable
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from html import escape
 
 from .shown_results import figures_html
 
 # %% auto #0
-__all__ = ['Value', 'Candidates', 'plain', 'lowered']
+__all__ = ['Value', 'Candidates', 'plain', 'lowered', 'read_through']
 
 # %% ../nbs/14_values.ipynb #3c956fc3
 @dataclass(frozen=True)
@@ -153,3 +153,22 @@ def lowered(
         if c.lower() != c:
             text = text.replace(c, c.lower())
     return text
+
+# %% ../nbs/14_values.ipynb #33d360e2
+_UNSEEN = (
+    "\u00ad\u200b\u200c\u200d\u200e\u200f\u202a\u202b\u202c\u202d\u202e\u2060\u2066\u2067\u2068\u2069\ufeff"
+)
+_AS_SEEN = dict.fromkeys(_UNSEEN, "") | {"ﬀ": "ff", "ﬁ": "fi", "ﬂ": "fl", "ﬃ": "ffi", "ﬄ": "ffl", "ﬆ": "st"}
+
+# %% ../nbs/14_values.ipynb #9beaa28c
+def read_through(
+    find: Callable[[str], Iterable[Value]],  # Finds values in a text
+    text: str,  # Any text
+) -> Candidates:  # What it finds in the text as it is seen; offsets count in the text as given
+    "Search a text past its characters without width, its ligatures written out. Time is linear in its length."
+    if text.isascii() or not any(c in text for c in _AS_SEEN):
+        return Candidates(find(text), text)
+    seen = [_AS_SEEN.get(c, c) for c in text]
+    places = [i for i, letters in enumerate(seen) for _ in letters]
+    spans = ((v, places[v.start], places[v.end - 1] + 1) for v in find("".join(seen)))
+    return Candidates((replace(v, text=text[a:b], start=a, end=b) for v, a, b in spans), text)

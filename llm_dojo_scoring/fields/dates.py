@@ -7,14 +7,13 @@ from __future__ import annotations
 
 import datetime as dt
 import re
-from bisect import bisect_right
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 
 from ..core import is_null, refuse
 from .date_grammar import read_dates
-from ..values import Candidates, Value
+from ..values import Candidates, Value, read_through
 
 # %% auto #0
 __all__ = ['DateValue', 'find_dates', 'full_dates', 'partial_dates', 'parse_date', 'select_date']
@@ -44,37 +43,17 @@ class DateValue(Value):
         return f"{self.year:04d}" + "".join(f"-{p:02d}" for p in (self.month, self.day) if p)
 
 # %% ../../nbs/23_fields.dates.ipynb #111ee8cb
-_INVISIBLE = "\u00ad\u200b\u200c\u200d\u200e\u200f\u2060\ufeff"
 _SHORT = 4_000  # characters; longer texts are documents, and those keep their own dates
 
 
-def _hidden(text):
-    "Where the characters without width stand."
-    present = () if text.isascii() else [c for c in _INVISIBLE if c in text]
-    return sorted(m.start() for c in present for m in re.finditer(c, text))
-
-
-def _visible(text):
-    "The text without them."
-    for c in () if text.isascii() else _INVISIBLE:
-        text = text.replace(c, "")
-    return text
-
-
-def _moved(reading, hidden, text):
-    "The reading of the visible text as a date of the text; it ends before what is hidden behind it."
-    seen_at = [h - i for i, h in enumerate(hidden)]  # where each would stand if it took no place
-    start = reading.start + bisect_right(seen_at, reading.start)
-    end = reading.end + bisect_right(seen_at, reading.end - 1)
-    return DateValue(text[start:end], start, end, *reading[2:])
+def _as_seen(text):
+    "The dates of a text as it is seen."
+    return (DateValue(text[r.start : r.end], *r) for r in read_dates(text))
 
 
 def _find(text):
     "The dates of a text. Characters without width are read past, and offsets still count them."
-    hidden = _hidden(text)
-    if not hidden:
-        return Candidates((DateValue(text[r.start : r.end], *r) for r in read_dates(text)), text)
-    return Candidates((_moved(r, hidden, text) for r in read_dates(_visible(text))), text)
+    return read_through(_as_seen, text)
 
 
 _remembered = lru_cache(maxsize=16_384)(_find)
