@@ -54,6 +54,11 @@ class _Written(dict):
 _WRITTEN = _Written()
 
 # %% ../nbs/34_document.ipynb #3769d2bd
+_BLOCK = (
+    1 << 16
+)  # characters or bytes: what a processor keeps at hand, so that no memory must be fetched anew
+
+
 def _encoded(text):
     return text.encode("utf-8", "surrogatepass")
 
@@ -82,10 +87,15 @@ def _are_plain(hyphens, text):
     return all("À" <= char <= "ÿ" for char in _NOT_ASCII.findall(around))
 
 
-def _replaced(numbers, places, codes, written):
-    "The bytes of numbered characters, those at `places` written as they are among words."
-    raw = numbers.astype(np.uint8)
-    first = {code: (new or b" ")[0] for code, new in written.items()}
+def _replaced(block):
+    "The bytes of a block of text, each character written as it is among words; `None` where its neighbours decide that."
+    numbers = character_numbers(block)
+    places = np.flatnonzero(numbers > 127)
+    codes = numbers[places].tolist()
+    if None in (written := {code: _WRITTEN[chr(code)] for code in set(codes)}).values():
+        return None
+    written = {code: _encoded(new) for code, new in written.items()}
+    raw, first = numbers.astype(np.uint8), {code: (new or b" ")[0] for code, new in written.items()}
     raw[places] = list(map(first.__getitem__, codes))  # nearly all become one byte
     raw, parts, at = raw.tobytes(), [], 0
     if any(len(new) != 1 for new in written.values()):
@@ -93,7 +103,7 @@ def _replaced(numbers, places, codes, written):
             if len(written[code]) != 1:
                 parts += raw[at:place], written[code]
                 at = place + 1
-    return b"".join([*parts, raw[at:]]) if parts else raw
+    return b"".join([*parts, raw[at:]])
 
 
 def _rewritten(text):
@@ -102,32 +112,13 @@ def _rewritten(text):
     joined = _joined(text, hyphens)
     if text.isascii():
         return joined.encode()
-    numbers = character_numbers(joined)
-    places = np.flatnonzero(numbers > 127)
-    codes = numbers[places].tolist()
-    written = {code: _WRITTEN[chr(code)] for code in set(codes)}
-    if None in written.values() or not _are_plain(hyphens, text):
+    if not _are_plain(hyphens, text):
         return None
-    return _replaced(numbers, places, codes, {code: _encoded(new) for code, new in written.items()})
+    blocks = [_replaced(joined[start : start + _BLOCK]) for start in range(0, len(joined), _BLOCK)]
+    return None if None in blocks else b"".join(blocks)
 
 # %% ../nbs/34_document.ipynb #bf4d9a32
 _number = lru_cache(maxsize=65_536)(word_number)
-
-
-class _Words(NamedTuple):
-    "The words of a text in order: numbers, and where each stands in the rewritten text, in bytes."
-
-    numbers: np.ndarray
-    starts: np.ndarray
-    ends: np.ndarray
-
-
-def _words(rewritten):
-    "The words in the bytes of a rewritten text."
-    return _Words(*word_places(rewritten))
-
-
-_BLOCK = 1 << 16  # bytes: what a processor keeps at hand, so that no memory must be fetched anew
 
 
 def _blocks(rewritten):
@@ -233,7 +224,7 @@ class _Index:
     @cached_property
     def vocabulary(self) -> np.ndarray:
         "The numbers of the distinct words, ascending: the index, some 40 KB for a contract."
-        blocks = [_distinct(_words(block).numbers) for block in _blocks(self._written()[0])]
+        blocks = [_distinct(word_places(block)[0]) for block in _blocks(self._written()[0])]
         return _distinct(np.concatenate([np.zeros(0, np.uint64), *blocks]))
 
     def _knows(self, sought):
@@ -247,11 +238,11 @@ class _Index:
     def _places(self):
         "Where each word stands: numbers ascending, their places in the order of the text, offsets by place."
         written, rewritten = self._written()
-        words = _words(written)
-        order = np.argsort(words.numbers, kind="stable")
+        numbers, starts, ends = word_places(written)
+        order = np.argsort(numbers, kind="stable")
         if rewritten:
-            return words.numbers[order], order, *_text_offsets(self.text, words.starts, words.ends)
-        return words.numbers[order], order, *_chunk_offsets(self.text, len(order))
+            return numbers[order], order, *_text_offsets(self.text, starts, ends)
+        return numbers[order], order, *_chunk_offsets(self.text, len(order))
 
 # %% ../nbs/34_document.ipynb #00e33305
 class _Stated(_Index):
@@ -327,7 +318,7 @@ class Document(_Stated):
         if len(items) < 2:  # nothing to share
             return list(map(self.coverage, items))
         words = [content_tokens(item) - STOPWORDS for item in items]
-        numbers = _words(_encoded(" ".join(chain.from_iterable(words)))).numbers
+        numbers = word_places(_encoded(" ".join(chain.from_iterable(words))))[0]
         counts = np.concatenate([[0], self._knows(numbers).cumsum()])
         sizes = list(map(len, words))
         edges = np.cumsum([0, *sizes])
