@@ -326,9 +326,10 @@ def gate(
     Raises `NotComparable` for another surface, another scorer version, other settings, or a gated score that the
     candidate lacks; `ValueError` for an unknown score or a margin outside [0, 1]; `BadInput` for unreadable input."""
     margins = dict(margins or {})
-    for name, value in (*margins.items(), ("margin", margin)):
+    named = {f"margin of {name}": value for name, value in margins.items()}
+    for name, value in {"margin": margin, **named}.items():
         if isinstance(value, bool) or not isinstance(value, (int, float)) or not 0 <= value <= 1:
-            refuse(f"margin of {name}", "in [0, 1]", value)
+            refuse(name, "in [0, 1]", value)
     a, b = read_run(baseline), read_run(candidate)
     found = compare_runs(a, b, shared=shared, scores=None, alpha=alpha, n_boot=1, seed=seed)
     wanted = _gated(list(found.changes), a, list(scores or ()), margins)

@@ -155,6 +155,17 @@ def test_a_score_with_a_margin_of_its_own_is_gated_although_it_is_no_field():
     assert [c.score for c in asked] == ["law"], "names that are asked for are all there are"
 
 
+@pytest.mark.parametrize("value", [-0.1, 1.1, float("nan"), True, "0.1", None])
+def test_a_margin_that_is_no_share_is_named(value):
+    pair = run("a", GIVEN), run("b", GIVEN)
+    with pytest.raises(ValueError, match="^`margin` must be"):
+        gate(*pair, margin=value)
+    with pytest.raises(ValueError, match="^`margin of law` must be"):
+        gate(*pair, margins={"law": value})
+    for margin in (0, 1):
+        assert gate(*pair, margin=margin, margins={"law": margin}, n_boot=10).verdict == "passed"
+
+
 def test_a_candidate_one_document_short_is_refused_unless_shared_ones_are_enough():
     old, new = run("a", GIVEN), run("b", GIVEN[:-1])
     with pytest.raises(ValueError, match="not in the second run"):
