@@ -92,7 +92,7 @@ def _pair(spans, output, empty):
     failed = "ERROR" in text and is_failed(output)
     stripped = text.strip(_AROUND)
     said = not failed and CONTRACTEVAL_NO_RELATED_PHRASE in stripped.lower()
-    silent = failed or (not stripped if isinstance(output, str) else is_blank(output))
+    silent = failed or is_blank(stripped if isinstance(output, str) else output)
     if not spans:
         nothing = "none" if silent and empty == "failed" else "fp"
         return ClausePair("tn" if said else nothing, None, said, silent)

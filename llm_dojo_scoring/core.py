@@ -58,16 +58,21 @@ def is_null(
         return True
 
 
+_NO_WIDTH = "\u00ad\u200b\u200c\u200d\u2060\ufeff"
+_WITHOUT = dict.fromkeys(map(ord, _NO_WIDTH))
+
+
 def is_blank(
     value: object,  # Anything
 ) -> bool:  # Is there nothing in it?
-    """Does the value hold nothing: null, white space, or an empty container (also one of blanks only)?
+    """Does the value hold nothing: null, white space, characters without width, or an empty container (also one of blanks)?
 
     `0` and `False` are values. Never raises."""
     if isinstance(value, str):
-        return not value.strip()
+        seen = value.strip()
+        return not seen or (seen[0] in _NO_WIDTH and not value.translate(_WITHOUT).strip())
     if isinstance(value, _ROWS):
-        if isinstance(value, list) and value and isinstance(value[0], str) and value[0].strip():
+        if isinstance(value, list) and value and isinstance(value[0], str) and value[0][:1].isalnum():
             return False  # as nearly every list; no walk is needed
         return all(is_blank(v) for v in leaves(value, inside=()))
     if isinstance(value, Mapping):
