@@ -144,6 +144,14 @@ EQUIVALENT = {
         "if expected.__class__ is str and predicted.__class__ is str and "
         "(len(expected) + len(predicted) < _SHORT):",
     ): "which readings are remembered changes none",
+    (
+        "62_contracteval_rubric",
+        "return [_pair(s, o, empty) for s, o in zip(spans, outputs, strict=False)]",
+    ): "unequal lengths have been refused before",
+    (
+        "62_contracteval_rubric",
+        "for category, pair in zip(categories, pairs, strict=False):",
+    ): "unequal lengths have been refused before",
     ("50_bootstrap", "size = 1 << (2 * n + 2).bit_length()"): "any longer transform gives the same masses",
     ("50_bootstrap", "return abs((bound * 1e4) % 1 - 0.5) < 1e-6 * max(1.1, abs(bound))"): "a wider margin",
     (
