@@ -17,7 +17,7 @@ from .failure_modes import classify_docclass_failure, classify_failure
 from .jsonl_log import json_line
 from .label_counts import has_truth
 from .label_tasks import hit_interval
-from .labels import ERROR_PREFIX
+from .labels import ERROR_PREFIX, is_failed
 
 # %% auto #0
 __all__ = ['SORTER_TRACE', 'DOCCLASS_TRACE', 'EXTRACTION_TRACE', 'CHAINED_TRACE', 'SYNCED_TRACES', 'trace_from_observation',
@@ -168,6 +168,8 @@ def row_from_trace(
         error = _error_of({}, answer)
     if not isinstance(answer, Mapping):
         answer = output if isinstance(output, Mapping) else {}
+    failed = next((v for v in (answer.get("doc_type"), answer.get(said)) if is_failed(v)), None)
+    error = error or (failed and _error_of({}, failed))
     if error is None and not any(name in answer for name in _ANSWER):
         return None
     places = [answer, *([output] if isinstance(output, Mapping) else []), *about]
@@ -234,7 +236,8 @@ def _scored(rows, kind):
 
 
 def _failed(row):
-    return bool(row.get("error")) or row.get("failure_mode") == "error"
+    said = (row.get(name) for name in ("doc_type", "contract_subtype", "doc_subclass"))
+    return bool(row.get("error")) or row.get("failure_mode") == "error" or any(map(is_failed, said))
 
 
 def _share(rows, flag):
