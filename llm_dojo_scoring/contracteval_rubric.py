@@ -98,7 +98,7 @@ def _pair(spans, output, empty):
         return ClausePair("tn" if said else nothing, None, said, silent)
     found = not failed and all(span.strip(_AROUND) in stripped for span in spans)
     one, two = _label_tokens(" ".join(spans)), _tokens(stripped)
-    both = len(one & two)
+    both = 0 if failed else len(one & two)  # the text of a failed call may quote the clause
     return ClausePair("tp" if found else "fn", both / (len(one) + len(two) - both), said, silent)
 
 # %% ../nbs/62_contracteval_rubric.ipynb #d8989e30
