@@ -36,9 +36,9 @@ _SHORT, _MANY = (
     100,
 )  # characters, and places of a year: a shorter document, or one with more, is read whole
 _FIGURES = str.maketrans("oOlI", "0011")
-_YEAR_ENDS_A_DATE = re.compile(
-    r"[-/.'’]\s{0,2}$|(?<![a-z])(?:jan|feb|mar|apr|may|jun|ju[l1]|aug|sep|[o0]ct|n[o0]v|dec).{0,30}$",
-    re.I | re.S,
+_MARK_ENDS = re.compile(r"[-/.'’]\s{0,3}\Z")
+_MONTH_BEGINS = re.compile(
+    r"(?:jan|feb|mar|apr|may|jun|ju1|jul|aug|sep|oct|0ct|nov|n0v|dec)(?<![a-z].{3})", re.S
 )
 _YEAR_WORDS = {  # where two letters stand in the word that are rare in texts, and the words of the year
     "thousand": (4, r"two\W{1,3}thousand"),
@@ -112,6 +112,8 @@ def _two_figures(characters):
     apart = figures[(behind == _BLANK) & (further < 10)]
     starts = np.concatenate([lettered, close, apart])
     ends = np.concatenate([lettered + 2, close + 2, apart + 3])
+    last = _READ_AS[characters[ends]] >= 10  # no longer number
+    starts, ends = starts[last], ends[last]
     tens, ones = (_READ_AS[characters[at]] % 10 for at in (starts, ends - 1))
     order = np.argsort(10 * tens + ones, kind="stable")
     return (10 * tens + ones)[order], starts[order], ends[order]
@@ -188,6 +190,11 @@ def _years(document):
     return _YEARS[document]
 
 
+def _may_end_a_date(before):
+    "Does a mark stand before two figures, or a month's name not far off?"
+    return bool(_MARK_ENDS.search(before, max(0, len(before) - 4)) or _MONTH_BEGINS.search(before.lower()))
+
+
 def _years_in_figures(year, document):
     "Offsets behind the year, in two or four figures."
     text, century = document.text, str(year)[:2]
@@ -195,9 +202,9 @@ def _years_in_figures(year, document):
     first, last = numbers.searchsorted([year % 100, year % 100 + 1])
     for start, end in zip(starts[first:last].tolist(), ends[first:last].tolist(), strict=True):
         if not text[end : end + 1].isdigit():
-            before = text[max(0, start - 48) : start]
+            before = text[max(0, start - 34) : start]
             whole = before[-6:].translate(_FIGURES).replace(" ", "")[-2:] == century
-            if whole or not before[-1:].isdigit() and _YEAR_ENDS_A_DATE.search(before):
+            if whole or not before[-1:].isdigit() and _may_end_a_date(before):
                 yield end
 
 

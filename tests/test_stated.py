@@ -72,8 +72,27 @@ def test_years_of_east_asia_anywhere_let_the_text_be_read_whole(text, true):
 
 
 def test_only_places_where_a_year_may_end_are_read():
-    ends = ["x2014", "3/3/14", "May 3, 14", "in 20l4", "20 14"]
-    none = ["Section 14 applies to 14 days", "5.140", "114", "1914", "Dec " + "x" * 60 + " 14"]
+    ends = [
+        "x2014",
+        "3/3/14",
+        "May 3, 14",
+        "in 20l4",
+        "20 14",
+        "3/3/ \n14",
+        "May 3, 2014l",
+        "Ju1y 3, 14",
+        "0ct. 14",
+    ]
+    ends.append("MAR [3], in the year of our Lord 14")
+    none = [
+        "Section 14 applies to 14 days",
+        "5.140",
+        "114",
+        "1914",
+        "Dec " + "x" * 60 + " 14",
+        "dismay 14",
+        "3/3/   x14",
+    ]
     for text, n in [(t, 1) for t in ends] + [(t, 0) for t in none]:
         assert len(set(page._years_in_figures(2014, Document(text)))) == n, text
 
