@@ -42,7 +42,7 @@ _NO_MARKS = str.maketrans("", "", ".,;:")
 def _robust(spans, output):
     text, failed = _even(output), is_failed(output)
     said = not failed and CONTRACTEVAL_NO_RELATED_PHRASE in text.lower()
-    silent = failed or is_blank(output)
+    silent = failed or is_blank(output) or is_blank(text)
     if not spans:
         return ClausePair("tn" if said else "none" if silent else "fp", None, said, silent)
     found = not failed and all(s in text for s in spans)
