@@ -152,6 +152,10 @@ EQUIVALENT = {
         "62_contracteval_rubric",
         "for category, pair in zip(categories, pairs, strict=False):",
     ): "unequal lengths have been refused before",
+    (
+        "52c_gate",
+        "found = compare_runs(a, b, shared=shared, scores=None, alpha=alpha, n_boot=2, seed=seed)",
+    ): "only the names of the scores are read from it",
     ("50_bootstrap", "size = 1 << (2 * n + 2).bit_length()"): "any longer transform gives the same masses",
     ("50_bootstrap", "return abs((bound * 1e4) % 1 - 0.5) < 1e-6 * max(1.1, abs(bound))"): "a wider margin",
     (
