@@ -38,7 +38,7 @@ class Row:
     floor: Side | None = None  # The part that no implementation can avoid
     floor_what: str = ""
     least_ratio: float | None = None  # baseline / ours
-    growth: Callable[[int], Callable[[], object]] | None = None  # size -> call
+    growth: Callable[[int], Callable[[], object] | Side] | None = None  # size -> call, or how to time it
     sizes: tuple[int, ...] = ()
     most_growth: float | None = None  # Largest exponent
     memory: Callable[[], object] | None = None  # What is run under the memory tracer
@@ -113,7 +113,8 @@ def interleaved(sides: dict[str, Side], reps: int) -> dict[str, float]:
 
 def exponent(make, sizes: tuple[int, ...], before=None, reps: int = 5) -> float:
     "Slope of log time over log size, through all sizes."
-    seconds = interleaved({str(n): Side(make(n), before=before) for n in sizes}, reps)
+    sides = {str(n): made if isinstance(made := make(n), Side) else Side(made, before=before) for n in sizes}
+    seconds = interleaved(sides, reps)
     x, y = [math.log(n) for n in sizes], [math.log(seconds[str(n)]) for n in sizes]
     mx, my = statistics.fmean(x), statistics.fmean(y)
     return sum((a - mx) * (b - my) for a, b in zip(x, y, strict=True)) / sum((a - mx) ** 2 for a in x)

@@ -64,28 +64,25 @@ def _run(number, context, with_documents, reuse, targets, key, floor=None):
         floor=Side(partial(_pass, texts)) if with_documents else None,
         floor_what="memory pass" if with_documents else "",
         least_ratio=targets,
-        growth=partial(_some, score, types, rows, documents),
+        growth=partial(_some, score, types, rows, documents, reuse),
         sizes=(len(rows) // 8, len(rows) // 4, len(rows) // 2),
         most_growth=1.1,
         reps=3,
     )
 
 
-def _work(row):
-    "What a row's time grows with: its text where it must be read, else the comparisons of its lists."
-    (predicted, expected, _), document = row
-    return len(document) if isinstance(document, str) else len(str(predicted)) * len(str(expected))
-
-
-def _some(score, types, rows, documents, n):
-    "Every k-th row in the order of their work, so that each size has its share of long lists."
-    step = len(rows) // n
-    chosen = sorted(zip(rows, documents, strict=True), key=_work)[step // 2 :: step][:n]
+def _some(score, types, rows, documents, reuse, n):
+    "Rows by n, each k-th together, one set after the other, so that all rows have their share in every size."
+    step, pairs = len(rows) // n, list(zip(rows, documents, strict=True))
 
     def call():
-        return [score("contract", types, p, e, doc) for (p, e, _), doc in chosen]
+        for start in range(step):
+            if not reuse:
+                clear_caches()
+            for (p, e, _), doc in pairs[start::step]:
+                score("contract", types, p, e, doc)
 
-    return call
+    return Side(call, scale=1 / step)
 
 
 _READ = """
