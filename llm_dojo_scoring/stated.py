@@ -121,8 +121,8 @@ def _two_figures(characters):
 
 _DAY_IN_WORDS = {day: words.split() for words, day in ORDINALS.items()}
 _SCANNED_DAY = (
-    re.compile(  # letters read as figures, a blank inside, an ending read as a 5, the l of a month as a 1
-        r"[lio]\d|\d[lio]|\d\s\d\s?t\s?h|15t(?![a-z])|(?:ju|i(?:-?\s{1,3}|-))1\d"
+    re.compile(  # letters as figures, a blank inside, an ending as a 5, the l or O of a month as 1 or 0
+        r"[lio]\d|\d[lio]|\d\s\d\s?(?:t\s?h|,)|15t(?![a-z])|\d0\W{0,4}c|(?:ju|i(?:-?\s{1,3}|-))1\d"
     )
 )
 

@@ -184,7 +184,15 @@ def test_a_piece_that_is_passed_over_states_no_such_date(parts):
         ("May l, 2004", 1),
         ("May 215t, 2004", 21),
     ]
-    + [("2 0th day of May, 2004", 20), ("1 2th day of May, 2004", 12), ("May 05, 2004", 5), ("5/5/2004", 5)]
+    + [
+        ("2 0th day of May, 2004", 20),
+        ("May 1 5, 2004", 15),
+        ("210ctober 2004", 21),
+        ("May 3 1 , 2004", 31),
+        ("1 2th day of May, 2004", 12),
+        ("May 05, 2004", 5),
+        ("5/5/2004", 5),
+    ]
     + [("Apri15, 2004", 5), ("apri 15, 2004", 5), ("Ju15, 2004", 5), ("twenty-\nfirst of May, 2004", 21)],
 )
 def test_a_day_is_looked_for_however_it_is_written(piece, day):
