@@ -49,7 +49,8 @@ def fast_draws(
     if bound == 1:
         return np.zeros_like(parts)
     last = kind.type(owned * bound - 1)
-    spoilt = np.flatnonzero(parts > last)
+    # the largest tells at once whether all are owned, as nearly always those of 32 bits are
+    spoilt = np.flatnonzero(parts > last) if parts.max(initial=0) > last else ()
     while len(spoilt):
         parts[spoilt] = again = _parts(bits, len(spoilt), kind)
         spoilt = spoilt[again > last]

@@ -16,6 +16,7 @@ import numpy as np
 
 from .core import refuse
 from .fast_draws import fast_bits, fast_draws
+from .fast_resamples import fast_rows, fast_sums
 
 # %% auto #0
 __all__ = ['DEFAULT_N_BOOT', 'DEFAULT_ALPHA', 'DEFAULT_SEED', 'Stream', 'read_scores', 'clean_scores', 'check_resampling',
@@ -102,7 +103,7 @@ def _plain(seed):
     return int(seed) if isinstance(seed, np.integer) else seed
 
 # %% ../nbs/49b_resampling.ipynb #837d3871
-_BLOCK = 1 << 14  # draws held at a time: few enough for a core's cache, enough to hide the calls
+_BLOCK = 1 << 15  # draws held at a time: few enough for a core's cache, enough to hide the calls
 
 
 @lru_cache(maxsize=8, typed=True)
@@ -133,32 +134,18 @@ def _replay_rows(bound, width, n_rows, seed):
     kept, rows = np.empty(0, np.uint64), max(1, _BLOCK // width)
     while n_rows > 0:
         rows = min(rows, n_rows)
-        want, parts, have = rows * width, [kept], len(kept)
-        while have < want:
-            words = bits.random_raw(int((want - have) * waste) + 32)
-            good = words < limit
-            # a mask is quick where nearly all are good; where half are not, it mispredicts at each word
-            parts.append(words[good] if waste < 1.1 else words.compress(good))
-            have += len(parts[-1])
-        flat = np.concatenate(parts)
-        yield (flat[:want] >> shift).view(np.int64).reshape(rows, width)
-        kept, n_rows = flat[want:], n_rows - rows
-
-# %% ../nbs/49b_resampling.ipynb #fddd20a9
-_FAST_BLOCK = 1 << 16  # draws made at a time; the stream is defined by it
-
-
-def _fast_rows(bound, width, n_rows, seed, lend=False):
-    "Blocks of rows of `width` draws below `bound` from the fast stream; the same array again and again if lent."
-    bits, made, used = fast_bits(seed), max(1, _FAST_BLOCK // width), max(1, _BLOCK // width)
-    room = np.empty((used, width), np.intp) if lend else None
-    for start in range(0, n_rows, made):
-        rows = min(made, n_rows - start)
-        draws = fast_draws(bits, bound, rows * width).reshape(rows, width)
-        for part in (draws[at : at + used] for at in range(0, rows, used)):
-            if lend:
-                room[: len(part)] = part
-            yield room[: len(part)] if lend else part.astype(np.intp)
+        draws, have = np.empty(rows * width, np.uint64), 0
+        while have < len(draws):
+            if not len(kept):
+                words = bits.random_raw(int((len(draws) - have) * waste) + 32)
+                good = words < limit
+                # a mask is quick where nearly all are good; where half are not, it mispredicts at each word
+                kept = words[good] if waste < 1.1 else words.compress(good)
+            new = kept[: len(draws) - have]
+            np.right_shift(new, shift, out=draws[have : have + len(new)])
+            have, kept = have + len(new), kept[len(new) :]
+        yield draws.view(np.int64).reshape(rows, width)
+        n_rows -= rows
 
 # %% ../nbs/49b_resampling.ipynb #778c5a82
 def index_blocks(
@@ -175,8 +162,9 @@ def index_blocks(
     check_resampling(n_boot, DEFAULT_ALPHA, seed, stream)
     if n < 1:
         refuse("n", "at least 1", n)
-    rows = _replay_rows if stream == "replay" else _fast_rows
-    return rows(int(n), int(n), int(n_boot), seed)
+    if stream == "replay":
+        return _replay_rows(int(n), int(n), int(n_boot), seed)
+    return fast_rows(int(n), int(n_boot), seed)
 
 # %% ../nbs/49b_resampling.ipynb #9730b235
 def _row_sums(values, rows, in_order, room=None):
@@ -211,8 +199,8 @@ def resampled_means(
     if (values == values[0]).all():  # every resample is the data
         return np.full(n_boot, np.add.accumulate(values)[-1] / n)
     in_order = _order_matters(values, in_order)
-    if stream == "fast":
-        blocks = _fast_rows(n, n, int(n_boot), seed, lend=True)
+    if stream == "fast" and not in_order:
+        return fast_sums(values, int(n_boot), seed) / n
     sums, room = [], None
     for rows in blocks:
         room = np.empty(rows.shape) if room is None else room  # the first block is the largest
@@ -242,7 +230,7 @@ def _replay_pairs(n_1, n_2, n_boot, seed):
     bits, words = _mersenne(seed), np.empty(0, np.uint64)
     bounds = [(n, *_limit(n)) for n in (n_1, n_2)]
     cost = sum(1 << n.bit_length() for n in (n_1, n_2))  # words that one pair of resamples takes
-    per_block = max(1, 4 * _BLOCK // (n_1 + n_2))
+    per_block = max(1, 2 * _BLOCK // (n_1 + n_2))
     while n_boot > 0:
         words = np.concatenate([words, bits.random_raw(min(per_block, n_boot) * cost + 64)])
         sides = []
@@ -267,7 +255,7 @@ def _pair_blocks(n_1, n_2, n_boot, seed, stream):
     elif stream == "replay":
         yield from _replay_pairs(n_1, n_2, n_boot, seed)
     else:
-        bits, rows = fast_bits(seed), max(1, _FAST_BLOCK // (n_1 + n_2))
+        bits, rows = fast_bits(seed), max(1, 2 * _BLOCK // (n_1 + n_2))  # the stream is defined by it
         for start in range(0, n_boot, rows):
             take = min(rows, n_boot - start)
             yield tuple(fast_draws(bits, n, take * n).reshape(take, n).astype(np.intp) for n in (n_1, n_2))
