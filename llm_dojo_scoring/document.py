@@ -5,13 +5,10 @@
 # %% ../nbs/34_document.ipynb #f6183828
 from __future__ import annotations
 
-import re
 import threading
-import unicodedata
 from collections import OrderedDict
 from collections.abc import Callable, Sequence
 from functools import cached_property, lru_cache
-from itertools import chain
 from typing import NamedTuple
 
 import numpy as np
@@ -21,125 +18,49 @@ from .core import is_null, refuse
 from .durations_in_text import find_durations
 from .fields.dates import find_dates
 from .numbers_in_text import find_numbers
+from .rewritten_text import chunk_offsets, rewritten, text_offsets
 from .text import STOPWORDS, WORD_BYTES, as_text, content_tokens, tokens
 from .values import Candidates
-from .word_numbers import word_number, word_places
-from .word_search import character_numbers
+from .word_numbers import distinct_numbers, word_number, word_places, words_by_text
 
 # %% auto #0
 __all__ = ['Window', 'Document', 'as_document']
 
-# %% ../nbs/34_document.ipynb #4629dbd1
-_NOT_ASCII = re.compile(r"[^\x00-\x7f]")
-_HYPHENS = "-\u00ad\u2010\u2011"
-# As in `text`, with the hyphen first: a search for one character is fast.
-_JOINED = {h: re.compile(rf"{h}(?<=[^\W\d_]{h})[ \t]*\r?\n[ \t]*(?=[a-zß-öø-ÿ])") for h in _HYPHENS}
-_GAP = r"(?:[^\S\n]|[™℠©®])*"
-_AROUND = {h: re.compile(rf"{h}(?=[\s™℠©®])({_GAP}\n{_GAP})(.?)") for h in _HYPHENS}
-
-
-class _Written(dict):
-    "What a character outside ASCII becomes among other words; `None` when that depends on its neighbours."
-
-    def __missing__(self, char):
-        code = ord(char)
-        jamo = 0x1100 <= code <= 0x11FF or 0xA960 <= code <= 0xA97F or 0xD7B0 <= code <= 0xD7FF
-        if unicodedata.category(char)[0] == "M" or jamo or char in "\ufe63\uff0d":
-            self[char] = None
-        else:
-            self[char] = " ".join(tokens(f"x{char}x"))[1:-1]
-        return self[char]
-
-
-_WRITTEN = _Written()
-
-# %% ../nbs/34_document.ipynb #3769d2bd
-_BLOCK = (
-    1 << 16
-)  # characters or bytes: what a processor keeps at hand, so that no memory must be fetched anew
-
-
-def _encoded(text):
-    return text.encode("utf-8", "surrogatepass")
-
-
-def _line_hyphens(text):
-    "The hyphens at line ends, each with what stands around it."
-    return {
-        h: ends for h in _HYPHENS if h in text and "\n" in text and (ends := [*_AROUND[h].finditer(text)])
-    }
-
-
-def _joined(text, hyphens):
-    "The text without those of the hyphens at line ends that join."
-    parts, at = [], 0
-    for start in sorted(found.start() for found in chain.from_iterable(hyphens.values())):
-        if found := _JOINED[text[start]].match(text, start):
-            parts.append(text[at:start])
-            at = found.end()
-    return "".join([*parts, text[at:]]) if parts else text
-
-
-def _are_plain(hyphens, text):
-    "Do the hyphens at line ends stand among characters of which the rule for them speaks?"
-    found = chain.from_iterable(hyphens.values())
-    around = "".join(text[max(0, f.start() - 1) : f.start()] + f[1] + f[2] for f in found)
-    return all("À" <= char <= "ÿ" for char in _NOT_ASCII.findall(around))
-
-
-def _replaced(block):
-    "The bytes of a block of text, each character written as it is among words; `None` where its neighbours decide that."
-    numbers = character_numbers(block)
-    places = np.flatnonzero(numbers > 127)
-    codes = numbers[places].tolist()
-    if None in (written := {code: _WRITTEN[chr(code)] for code in set(codes)}).values():
-        return None
-    written = {code: _encoded(new) for code, new in written.items()}
-    raw, first = numbers.astype(np.uint8), {code: (new or b" ")[0] for code, new in written.items()}
-    raw[places] = list(map(first.__getitem__, codes))  # nearly all become one byte
-    raw, parts, at = raw.tobytes(), [], 0
-    if any(len(new) != 1 for new in written.values()):
-        for place, code in zip(places.tolist(), codes, strict=True):
-            if len(written[code]) != 1:
-                parts += raw[at:place], written[code]
-                at = place + 1
-    return b"".join([*parts, raw[at:]])
-
-
-def _rewritten(text):
-    "The bytes of the text with only those characters that stand in words as they are; `None` when it is not plain."
-    hyphens = _line_hyphens(text)
-    joined = _joined(text, hyphens)
-    if text.isascii():
-        return joined.encode()
-    if not _are_plain(hyphens, text):
-        return None
-    blocks = [_replaced(joined[start : start + _BLOCK]) for start in range(0, len(joined), _BLOCK)]
-    return None if None in blocks else b"".join(blocks)
-
 # %% ../nbs/34_document.ipynb #bf4d9a32
+_BLOCK = 1 << 16  # bytes: what a processor keeps at hand, so that no memory must be fetched anew
 _number = lru_cache(maxsize=65_536)(word_number)
 
 
-def _blocks(rewritten):
+def _blocks(written):
     "The bytes of a rewritten text in blocks, cut at blanks."
     start = 0
-    while start < len(rewritten):
-        end = rewritten.find(b" ", start + _BLOCK)
-        end = len(rewritten) if end < 0 else end
-        yield rewritten[start:end]
+    while start < len(written):
+        end = written.find(b" ", start + _BLOCK)
+        end = len(written) if end < 0 else end
+        yield written[start:end]
         start = end
 
 
-def _distinct(numbers):
-    "The different numbers, ascending."
-    ascending = np.sort(numbers)
-    return ascending[np.concatenate([ascending[:1] >= 0, ascending[1:] != ascending[:-1]])]
+_STOPS = np.array(sorted(map(word_number, STOPWORDS)), dtype=np.uint64)
 
 
 def _numbered(item):
     words = content_tokens(item) - STOPWORDS
     return np.array(sorted(map(_number, words)), dtype=np.uint64)
+
+
+def _numbered_by_item(items):
+    "The numbers of the distinct content words of all items, and to which item each belongs."
+    numbers, sizes = words_by_text(list(map(as_text, items)))
+    owners = np.arange(len(items)).repeat(sizes)
+    at = _STOPS.searchsorted(numbers)
+    content = _STOPS.take(at, mode="clip") != numbers
+    numbers, owners = numbers[content], owners[content]
+    order = numbers.argsort(kind="stable")  # leaves the items of a word in their order
+    numbers, owners = numbers[order], owners[order]
+    first = np.ones(len(order), dtype=bool)
+    first[1:] = (numbers[1:] != numbers[:-1]) | (owners[1:] != owners[:-1])
+    return numbers[first], owners[first]
 
 
 _numbered_kept = lru_cache(maxsize=16_384)(_numbered)
@@ -176,40 +97,6 @@ def _closest(places, owners, width):
             best = found
     return best[0], -best[2], best[3]
 
-# %% ../nbs/34_document.ipynb #d5e20e8b
-_JOINS = "|".join(pattern.pattern for pattern in _JOINED.values())
-_CHANGED = re.compile(f"{_JOINS}|{_NOT_ASCII.pattern}")
-_CHUNK = re.compile(rf"(?:{_JOINS}|\S)+")
-
-
-def _text_offsets(text, starts, ends):
-    "Offsets in bytes of the rewritten text as offsets in characters of `text`."
-    if text.isascii() and "\n" not in text:
-        return starts, ends
-    rows, at, before = [(0, 0, 0)], 0, 0
-    for found in _CHANGED.finditer(text):
-        at += found.start() - before
-        before = found.end()
-        at += len(_encoded(_WRITTEN[found[0]])) if len(found[0]) == 1 else 0
-        rows.append((found.start(), before, at))
-    firsts, lasts, bytes_ = np.array([*rows, (len(text), len(text), 1 << 62)]).T
-
-    def moved(places, inside):
-        i = bytes_.searchsorted(places, "right") - 1
-        moved = lasts[i] + places - bytes_[i]
-        return np.where(moved > firsts[i + 1], inside[i + 1], moved)
-
-    return moved(starts, firsts), moved(ends, lasts)
-
-
-def _chunk_offsets(text, n_words):
-    "Offsets of the words of a text that cannot be rewritten, to the nearest blank."
-    chunks = [(found.span(), len(tokens(found[0]))) for found in _CHUNK.finditer(text)]
-    if sum(n for _, n in chunks) != n_words:
-        return np.zeros(n_words, dtype=int), np.full(n_words, len(text))
-    spans = np.repeat([span for span, _ in chunks], [n for _, n in chunks], axis=0).reshape(-1, 2)
-    return spans[:, 0], spans[:, 1]
-
 # %% ../nbs/34_document.ipynb #7217415f
 class _Index:
     "A text and its words, cut when first asked for."
@@ -218,14 +105,15 @@ class _Index:
 
     def _written(self):
         "The bytes between whose blanks the words stand, and whether they are those of the text, rewritten."
-        rewritten = _rewritten(self.text)
-        return (_encoded(" ".join(tokens(self.text))), False) if rewritten is None else (rewritten, True)
+        written = rewritten(self.text)
+        if written is None:
+            return " ".join(tokens(self.text)).encode("utf-8", "surrogatepass"), False
+        return written, True
 
     @cached_property
     def vocabulary(self) -> np.ndarray:
         "The numbers of the distinct words, ascending: the index, some 40 KB for a contract."
-        blocks = [_distinct(word_places(block)[0]) for block in _blocks(self._written()[0])]
-        return _distinct(np.concatenate([np.zeros(0, np.uint64), *blocks]))
+        return distinct_numbers(word_places(block)[0] for block in _blocks(self._written()[0]))
 
     def _knows(self, sought):
         "Which of the numbers stand in the text?"
@@ -237,12 +125,12 @@ class _Index:
     @cached_property
     def _places(self):
         "Where each word stands: numbers ascending, their places in the order of the text, offsets by place."
-        written, rewritten = self._written()
+        written, is_text = self._written()
         numbers, starts, ends = word_places(written)
         order = np.argsort(numbers, kind="stable")
-        if rewritten:
-            return numbers[order], order, *_text_offsets(self.text, starts, ends)
-        return numbers[order], order, *_chunk_offsets(self.text, len(order))
+        if is_text:
+            return numbers[order], order, *text_offsets(self.text, starts, ends)
+        return numbers[order], order, *chunk_offsets(self.text, len(order))
 
 # %% ../nbs/34_document.ipynb #00e33305
 class _Stated(_Index):
@@ -276,10 +164,10 @@ class _Stated(_Index):
     @cached_property
     def unbroken(self) -> str:
         "The words of the text in folded form without anything between them: where an id would stand in one piece."
-        rewritten = _rewritten(self.text)
-        if rewritten is None:
+        written = rewritten(self.text)
+        if written is None:
             return "".join(tokens(self.text))
-        return rewritten.translate(WORD_BYTES).replace(b" ", b"").decode("utf-8", "surrogatepass")
+        return written.translate(WORD_BYTES).replace(b" ", b"").decode("utf-8", "surrogatepass")
 
 # %% ../nbs/34_document.ipynb #a29673d8
 class Document(_Stated):
@@ -317,12 +205,10 @@ class Document(_Stated):
         The same numbers as `text.token_coverage` gives for the content words, and the same for any order of items."""
         if len(items) < 2:  # nothing to share
             return list(map(self.coverage, items))
-        words = [content_tokens(item) - STOPWORDS for item in items]
-        numbers = word_places(_encoded(" ".join(chain.from_iterable(words))))[0]
-        counts = np.concatenate([[0], self._knows(numbers).cumsum()])
-        sizes = list(map(len, words))
-        edges = np.cumsum([0, *sizes])
-        found = (counts[edges[1:]] - counts[edges[:-1]]).tolist()
+        numbers, owners = _numbered_by_item(items)
+        sizes, found = (
+            np.bincount(of, minlength=len(items)).tolist() for of in (owners, owners[self._knows(numbers)])
+        )
         return [n / size if size else None for n, size in zip(found, sizes, strict=True)]
 
     def coverage(

@@ -5,14 +5,14 @@
 # %% ../nbs/10b_word_numbers.ipynb #43770992
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 import numpy as np
 
 from .text import WORD_BYTES, is_plain, tokens
 
 # %% auto #0
-__all__ = ['word_number', 'word_places', 'number_words']
+__all__ = ['word_number', 'word_places', 'distinct_numbers', 'words_by_text', 'number_words']
 
 # %% ../nbs/10b_word_numbers.ipynb #f22b3d9e
 def _written(text):
@@ -77,7 +77,38 @@ def word_places(
         numbers[i] = _mixed(raw[starts[i] + 1 : ends[i] + 1])
     return numbers, starts, ends
 
+# %% ../nbs/10b_word_numbers.ipynb #f687462b
+_SLOTS = 14  # bits: a table that the processor keeps at hand
+
+
+def _with_few_repeats(numbers):
+    "The numbers without those that a slot shows to be repeats."
+    slots = (numbers * np.uint64(_FACTOR) >> np.uint64(64 - _SLOTS)).astype(np.intp)
+    places, last = np.arange(len(numbers), dtype=np.int32), np.empty(1 << _SLOTS, np.int32)
+    last[slots] = places
+    holders = last.take(slots)
+    return numbers[(holders == places) | (numbers.take(holders) != numbers)]
+
+
+def distinct_numbers(
+    blocks: Iterable[np.ndarray],  # Blocks of any 64-bit numbers, `uint64`
+) -> np.ndarray:  # Each number once, ascending
+    "The different numbers of all blocks: those of `np.unique`, several times as fast where most are repeats."
+    numbers = np.concatenate([np.zeros(0, np.uint64), *map(_with_few_repeats, blocks)])
+    ascending = np.sort(_with_few_repeats(numbers))
+    return ascending[np.concatenate([ascending[:1] >= 0, ascending[1:] != ascending[:-1]])]
+
 # %% ../nbs/10b_word_numbers.ipynb #a0d21d7e
+def words_by_text(
+    texts: Sequence[str],  # Any texts
+) -> tuple[np.ndarray, np.ndarray]:  # Numbers of the words, text after text; how many words each text has
+    "The plain tokens of texts as the 64-bit numbers of `word_places`. Never raises."
+    parts = list(map(_written, texts))
+    numbers, starts, _ = word_places(b" ".join(parts))
+    behind = np.cumsum([len(part) + 1 for part in parts], dtype=np.int64)
+    return numbers, np.diff(starts.searchsorted(behind), prepend=0)
+
+
 def number_words(
     texts: Sequence[str],  # Any texts
 ) -> tuple[
@@ -86,9 +117,6 @@ def number_words(
     """Number the plain tokens of texts: the same word has the same number in all of them, counted from 0.
 
     Words of up to eight bytes cannot be confused; two longer ones could with a chance of 1 in 2**64. Never raises."""
-    parts = list(map(_written, texts))
-    numbers, starts, _ = word_places(b" ".join(parts))
+    numbers, sizes = words_by_text(texts)
     words, n_different = _ranked(numbers)
-    behind = np.cumsum([len(part) + 1 for part in parts], dtype=np.int64)
-    sizes = np.diff(starts.searchsorted(behind), prepend=0)
     return words, sizes, n_different

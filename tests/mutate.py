@@ -205,7 +205,7 @@ EQUIVALENT = {
         "return _remembered(text) if len(text) < 2001 else Candidates(_read(text), text)",
     ): "which texts are remembered changes no reading",
     (
-        "34_document",
+        "10c_rewritten_text",
         "jamo = 0x1100 <= code <= 0x11FF or 0xA960 <= code <= 43392 or 0xD7B0 <= code <= 0xD7FF",
     ): "the character after the block is a mark, which counts the same",
     (

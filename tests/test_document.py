@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 from llm_dojo_scoring import document as page
 from llm_dojo_scoring.document import Document, Window, as_document
+from llm_dojo_scoring.rewritten_text import _HYPHENS as HYPHENS
 from llm_dojo_scoring.text import STOPWORDS, content_tokens, tokens
 
 AWKWARD = (
@@ -59,10 +60,10 @@ def test_the_index_holds_exactly_the_words(text):
 @pytest.mark.parametrize(
     "gap", ["", " ", "\t", "\r", " \t\r", "\u2122", "\u2120", "\u00a9", "\u00ae", "\u00a0", "\x0b", "x", "\n"]
 )
-@pytest.mark.parametrize("hyphen", page._HYPHENS)
+@pytest.mark.parametrize("hyphen", HYPHENS)
 def test_hyphens_at_line_ends_join_whatever_stands_between(hyphen, gap):
     for behind in "ation", "\u2122ation", "Ation", "9":
-        for other in page._HYPHENS:
+        for other in HYPHENS:
             text = f"termin{other}\nable, termin{hyphen}{gap}\n{behind} of{other}\nfice"
             assert Document(text).vocabulary.tolist() == sorted(numbered(tokens(text))), text
 
@@ -225,3 +226,31 @@ def test_real_documents_are_read_as_tokens_read_them(pack):
         text = "\n\n".join(row)
         assert set(Document(text).vocabulary.tolist()) == numbered(tokens(text))
         assert np.all(np.diff(Document(text).vocabulary.astype(object)) > 0)
+
+
+SOME_WORDS = [
+    "the",
+    "of",
+    "Seller",
+    "buyer",
+    "indemnification",
+    "indemnify",
+    "12",
+    "fee",
+    "Fee,",
+    "-",
+    "é",
+    "termin-\nation",
+]
+
+
+@given(
+    st.lists(st.sampled_from(SOME_WORDS)),
+    st.lists(st.lists(st.sampled_from(SOME_WORDS), max_size=9), max_size=6),
+)
+def test_many_items_are_covered_as_each_by_itself(words, items):
+    document, items = Document(" ".join(words)), [" ".join(item) for item in items]
+    known = content_tokens(document.text) - STOPWORDS
+    shares = [(content_tokens(item) - STOPWORDS) for item in items]
+    shares = [len(sought & known) / len(sought) if sought else None for sought in shares]
+    assert document.coverages(items) == [document.coverage(item) for item in items] == shares
