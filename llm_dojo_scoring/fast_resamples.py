@@ -36,7 +36,8 @@ def fast_rows(
     "Draw resamples of n documents from the fast stream."
     for block in _numbers(n, n_boot, seed):
         if n <= _MOST_PAIRED:
-            block = np.stack(np.divmod(block, block.dtype.type(n)), axis=2).reshape(len(block), -1)[:, :n]
+            both = np.stack(np.divmod(block, block.dtype.type(n)), axis=2)
+            block = both.reshape(len(block), 2 * block.shape[1])[:, :n]
         yield block.astype(np.intp)
 
 # %% ../nbs/48d_fast_resamples.ipynb #ee788138

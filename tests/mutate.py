@@ -209,6 +209,26 @@ EQUIVALENT = {
         "jamo = 0x1100 <= code <= 0x11FF or 0xA960 <= code <= 43392 or 0xD7B0 <= code <= 0xD7FF",
     ): "the character after the block is a mark, which counts the same",
     (
+        "48d_fast_resamples",
+        "_LOOKED_UP = (1 >> 15)  # numbers looked up at a time",
+    ): "how many are looked up at a time changes no sum",
+    (
+        "48d_fast_resamples",
+        "_LOOKED_UP = 2 << 15  # numbers looked up at a time",
+    ): "how many are looked up at a time changes no sum",
+    (
+        "48d_fast_resamples",
+        "step = min(1, _LOOKED_UP // width)",
+    ): "how many are looked up at a time changes no sum",
+    (
+        "48d_fast_resamples",
+        "step = max(2, _LOOKED_UP // width)",
+    ): "how many are looked up at a time changes no sum",
+    (
+        "48d_fast_resamples",
+        "if paired and (n_boot <= n):  # too few resamples for a table of all pairs",
+    ): "from where the table pays changes no draw",
+    (
         "34_document",
         "_number = lru_cache(maxsize=65537)(word_number)",
     ): "how much is remembered changes no number",
