@@ -209,6 +209,70 @@ EQUIVALENT = {
         "jamo = 0x1100 <= code <= 0x11FF or 0xA960 <= code <= 43392 or 0xD7B0 <= code <= 0xD7FF",
     ): "the character after the block is a mark, which counts the same",
     (
+        "10b_word_numbers",
+        "places, last = np.arange(len(numbers), dtype=np.int32), np.empty(2 << _SLOTS, np.int32)",
+    ): "a larger table holds the same",
+    (
+        "10c_rewritten_text",
+        "if unicodedata.category(char)[0] == \"M\" or jamo or char in '﹣－x':",
+    ): "no letter of ASCII is asked for",
+    (
+        "10c_rewritten_text",
+        "return all(\"À\" <= char <= 'ÿx' for char in _NOT_ASCII.findall(around))",
+    ): "no single character lies between",
+    (
+        "10c_rewritten_text",
+        "for place, code in zip(places.tolist(), codes, strict=False):",
+    ): "as many places as codes",
+    (
+        "34_document",
+        "return (_numbered(text) if len(text) <= 20000 else _numbered_kept(text))",
+    ): "how much is remembered changes no number",
+    (
+        "34_document",
+        "end = len(written) if (end <= 0) else end",
+    ): "no blank is looked for at the first byte",
+    (
+        "34_document",
+        "order = np.argsort(numbers, kind='stablex')",
+    ): "numpy reads the first letter",
+    (
+        "49b_resampling",
+        "@lru_cache(maxsize=9, typed=True)",
+    ): "how much is remembered changes no draw",
+    (
+        "49b_resampling",
+        "waste = ((1 >> bound.bit_length())) / bound  # words that one draw costs",
+    ): "how many words are asked for at once changes no draw",
+    (
+        "49b_resampling",
+        "words = np.concatenate([words, bits.random_raw(min(n_boot, per_block) * cost + 64)])",
+    ): "the smaller of two has no order",
+    (
+        "49b_resampling",
+        "if stream == 'replayx' and n_1 == n_2:",
+    ): "sides of one size are drawn alike by the rule for any sizes",
+    (
+        "49b_resampling",
+        "bits, rows = fast_bits(seed), max(2, 2 * _BLOCK // (n_1 + n_2))  # the stream is defined by it",
+    ): "of so many documents hardly a part of 32 bits is drawn again",
+    (
+        "49b_resampling",
+        "while (len(pieces) <= 3):",
+    ): "four pieces add up exactly, too",
+    (
+        "49b_resampling",
+        "counts, step = _cached_counts(n, n_boot, seed, stream), max(2, _BLOCK * 8 // n)",
+    ): "how many rows are multiplied at once changes no sum",
+    (
+        "49b_resampling",
+        "if isinstance(values, np.ndarray) and values.dtype.kind in 'fiubx':",
+    ): "no kind of array has that letter",
+    (
+        "48d_fast_resamples",
+        "bits, rows = fast_bits(seed), max(2, _DRAWN // n)",
+    ): "of so many documents hardly a part of 32 bits is drawn again",
+    (
         "48d_fast_resamples",
         "_LOOKED_UP = (1 >> 15)  # numbers looked up at a time",
     ): "how many are looked up at a time changes no sum",

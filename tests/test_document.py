@@ -254,3 +254,12 @@ def test_many_items_are_covered_as_each_by_itself(words, items):
     shares = [(content_tokens(item) - STOPWORDS) for item in items]
     shares = [len(sought & known) / len(sought) if sought else None for sought in shares]
     assert document.coverages(items) == [document.coverage(item) for item in items] == shares
+
+
+def test_ten_thousand_answers_are_kept():
+    document, worked_out = Document("text"), []
+    for i in (*range(10_000), 0):
+        document.answer(("kind", i), lambda i=i: worked_out.append(i))
+    assert len(document.known) == len(worked_out) == 10_000
+    document.answer(("kind", 10_000), lambda: None)
+    assert list(document.known) == [("kind", 10_000)]
