@@ -243,7 +243,19 @@ class Document(_Stated):
 
 # %% ../nbs/34_document.ipynb #9897a5e1
 _KEPT_CHARACTERS = 64_000_000
-_DOCUMENTS: OrderedDict[str, Document] = OrderedDict()
+
+
+class _Recent(OrderedDict):
+    "Documents by text, the one used last at the end, and how many characters they have."
+
+    characters = 0
+
+    def clear(self):
+        super().clear()
+        self.characters = 0
+
+
+_DOCUMENTS = _Recent()
 _LOCK = threading.Lock()
 
 
@@ -254,9 +266,9 @@ def _kept(text):
             _DOCUMENTS.move_to_end(text)
             return _DOCUMENTS[text]
         document = _DOCUMENTS[text] = Document(text)
-        room = _KEPT_CHARACTERS - sum(map(len, _DOCUMENTS))
-        while room < 0 and len(_DOCUMENTS) > 1:
-            room += len(_DOCUMENTS.popitem(last=False)[0])
+        _DOCUMENTS.characters += len(text)
+        while _DOCUMENTS.characters > _KEPT_CHARACTERS and len(_DOCUMENTS) > 1:
+            _DOCUMENTS.characters -= len(_DOCUMENTS.popitem(last=False)[0])
         return document
 
 # %% ../nbs/34_document.ipynb #9d7c794c

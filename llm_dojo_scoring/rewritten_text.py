@@ -26,17 +26,21 @@ _GAP = r"(?:[^\S\n]|[™℠©®])*"
 _AROUND = {h: re.compile(rf"{h}(?=[\s™℠©®])({_GAP}\n{_GAP})(.?)") for h in _HYPHENS}
 
 
-class _Written(dict):
-    "What a character outside ASCII becomes among other words; `None` when that depends on its neighbours."
+def _encoded(text):
+    return text.encode("utf-8", "surrogatepass")
 
-    def __missing__(self, char):
-        code = ord(char)
+
+class _Written(dict):
+    "The bytes that a character outside ASCII, by its number, becomes among other words; `None` when its neighbours decide."
+
+    def __missing__(self, code):
+        char = chr(code)
         jamo = 0x1100 <= code <= 0x11FF or 0xA960 <= code <= 0xA97F or 0xD7B0 <= code <= 0xD7FF
         if unicodedata.category(char)[0] == "M" or jamo or char in "\ufe63\uff0d":
-            self[char] = None
+            self[code] = None
         else:
-            self[char] = " ".join(tokens(f"x{char}x"))[1:-1]
-        return self[char]
+            self[code] = _encoded(" ".join(tokens(f"x{char}x"))[1:-1])
+        return self[code]
 
 
 _WRITTEN = _Written()
@@ -45,10 +49,6 @@ _WRITTEN = _Written()
 _BLOCK = (
     1 << 16
 )  # characters or bytes: what a processor keeps at hand, so that no memory must be fetched anew
-
-
-def _encoded(text):
-    return text.encode("utf-8", "surrogatepass")
 
 
 def _line_ends(hyphen, text):
@@ -90,9 +90,8 @@ def _replaced(block):
     numbers = character_numbers(block)
     places = np.flatnonzero(numbers > 127)
     codes = numbers[places].tolist()
-    if None in (written := {code: _WRITTEN[chr(code)] for code in set(codes)}).values():
+    if None in (written := {code: _WRITTEN[code] for code in set(codes)}).values():
         return None
-    written = {code: _encoded(new) for code, new in written.items()}
     raw, first = numbers.astype(np.uint8), {code: (new or b" ")[0] for code, new in written.items()}
     raw[places] = list(map(first.__getitem__, codes))  # nearly all become one byte
     raw, parts, at = raw.tobytes(), [], 0
@@ -137,7 +136,7 @@ def text_offsets(
     for found in _CHANGED.finditer(text):
         at += found.start() - before
         before = found.end()
-        at += len(_encoded(_WRITTEN[found[0]])) if len(found[0]) == 1 else 0
+        at += len(_WRITTEN[ord(found[0])]) if len(found[0]) == 1 else 0
         rows.append((found.start(), before, at))
     firsts, lasts, bytes_ = np.array([*rows, (len(text), len(text), 1 << 62)]).T
 
