@@ -48,7 +48,7 @@ def means(n, n_boot, slice_of, reps, key, targets):
             most_growth=1.1 if n > 1000 else None,
             memory=partial(bootstrap.bootstrap_ci, values, n_boot=min(n_boot, 200), method=method),
             most_mb=16,
-            reps=7 if n < 1000 else 3,
+            reps=15 if n < 1000 else 3,
             check=partial(same_mean, values, part) if method == "replay" else None,
         )
 
@@ -152,8 +152,8 @@ def pairs():
 
 
 def rows(context):
-    yield "c1", lambda: means(509, 2000, 1, 3, "c1", {"replay": 40, "fast": 100})
-    yield "c2", lambda: means(509, 10_000, 5, 3, "c2", {"replay": 40, "fast": 100})
+    yield "c1", lambda: means(509, 2000, 1, 15, "c1", {"replay": 40, "fast": 100})
+    yield "c2", lambda: means(509, 10_000, 5, 15, "c2", {"replay": 40, "fast": 100})
     yield "c3", lambda: means(17_691, 2000, 50, 3, "c3", {"replay": 30, "fast": 100})
     yield "c4", lambda: means(17_691, 10_000, 250, 3, "c4", {"replay": 30, "fast": 100})
     yield "cs", peers
