@@ -105,9 +105,7 @@ def _replaced(block):
 # %% ../nbs/10c_rewritten_text.ipynb #fcca2fa5
 def rewritten(
     text: str,  # Any text
-) -> (
-    bytes | None
-):  # Its words between blanks, for `word_places`; `None` when its characters act on their neighbours
+) -> bytes | None:  # Its words between blanks; `None` when characters act on their neighbours
     "The bytes of the text with only those characters that stand in words as they are."
     hyphens = _line_hyphens(text)
     joined = _joined(text, hyphens)
@@ -151,9 +149,7 @@ def text_offsets(
 def chunk_offsets(
     text: str,  # A text that cannot be rewritten
     n_words: int,  # Number of its plain tokens
-) -> tuple[
-    np.ndarray, np.ndarray
-]:  # Offsets of first characters, and behind last ones, of the tokens in order
+) -> tuple[np.ndarray, np.ndarray]:  # Offsets of the tokens' first characters, and behind their last
     "Where the words of any text stand, to the nearest blank."
     chunks = [(found.span(), len(tokens(found[0]))) for found in _CHUNK.finditer(text)]
     if sum(n for _, n in chunks) != n_words:
