@@ -302,9 +302,9 @@ def night(path, n):
 def test_rows_in_memory_do_not_grow_with_the_manifest(tmp_path, monkeypatch):
     small, large = night(tmp_path / "s.jsonl", 1_200), night(tmp_path / "l.jsonl", 2_400)
     kept = [most_alive(monkeypatch, lambda m=m: rescore(m))[0] for m in (small, large)]
-    assert max(kept) <= 1_000 + 2 * 16
+    assert kept[0] == kept[1] <= 1_000 + 2 * 16
     passing = [most_alive(monkeypatch, lambda m=m: rescore(m, keep_rows=False))[0] for m in (small, large)]
-    assert max(passing) <= 2 * 16
+    assert passing[0] == passing[1] <= 2 * 16
 
 
 def test_moves_in_memory_do_not_grow_with_the_manifest(tmp_path, monkeypatch):
