@@ -248,6 +248,9 @@ def _replay_pairs(n_1, n_2, n_boot, seed):
         words, n_boot = words[end:], n_boot - len(starts)
 
 # %% ../nbs/49b_resampling.ipynb #513ae1ab
+_FAST_BLOCK = 1 << 16  # draws of both sides made at a time: the fast stream is defined by it
+
+
 def _pair_blocks(n_1, n_2, n_boot, seed, stream):
     if stream == "replay" and n_1 == n_2:
         for rows in _replay_rows(n_1, 2 * n_1, n_boot, seed):
@@ -255,7 +258,7 @@ def _pair_blocks(n_1, n_2, n_boot, seed, stream):
     elif stream == "replay":
         yield from _replay_pairs(n_1, n_2, n_boot, seed)
     else:
-        bits, rows = fast_bits(seed), max(1, 2 * _BLOCK // (n_1 + n_2))  # the stream is defined by it
+        bits, rows = fast_bits(seed), max(1, _FAST_BLOCK // (n_1 + n_2))
         for start in range(0, n_boot, rows):
             take = min(rows, n_boot - start)
             yield tuple(fast_draws(bits, n, take * n).reshape(take, n).astype(np.intp) for n in (n_1, n_2))

@@ -254,7 +254,7 @@ EQUIVALENT = {
     ): "sides of one size are drawn alike by the rule for any sizes",
     (
         "49b_resampling",
-        "bits, rows = fast_bits(seed), max(2, 2 * _BLOCK // (n_1 + n_2))  # the stream is defined by it",
+        "bits, rows = fast_bits(seed), max(2, _FAST_BLOCK // (n_1 + n_2))",
     ): "of so many documents hardly a part of 32 bits is drawn again",
     (
         "49b_resampling",
