@@ -19,10 +19,15 @@ _DRAWN = 1 << 16  # draws made at a time, and
 _MOST_PAIRED = 1 << 10  # documents of which two are drawn at once: the stream is defined by these
 
 
+def _width(n):
+    "How many numbers make a resample."
+    return (n + 1) // 2 if n <= _MOST_PAIRED else n
+
+
 def _numbers(n, n_boot, seed):
     "Blocks of rows of the stream as it is drawn: numbers below n * n, two draws each; of many documents, draws."
-    bits, rows = fast_bits(seed), max(1, _DRAWN // n)
-    bound, width = (n * n, (n + 1) // 2) if n <= _MOST_PAIRED else (n, n)
+    bits, rows, width = fast_bits(seed), max(1, _DRAWN // n), _width(n)
+    bound = n * n if n <= _MOST_PAIRED else n
     for start in range(0, n_boot, rows):
         made = min(rows, n_boot - start)
         yield fast_draws(bits, bound, made * width).reshape(made, width)
@@ -69,5 +74,4 @@ def fast_sums(
         return np.concatenate([values.take(rows).sum(axis=1) for rows in fast_rows(n, n_boot, seed)])
     table = np.add.outer(values, values).ravel() if paired else values
     single = (lambda numbers: values.take(numbers // n)) if paired and n % 2 else None
-    width = (n + 1) // 2 if paired else n
-    return np.concatenate(list(_row_sums(table, _numbers(n, n_boot, seed), width, single)))
+    return np.concatenate(list(_row_sums(table, _numbers(n, n_boot, seed), _width(n), single)))

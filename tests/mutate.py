@@ -270,7 +270,7 @@ EQUIVALENT = {
     ): "no kind of array has that letter",
     (
         "48d_fast_resamples",
-        "bits, rows = fast_bits(seed), max(2, _DRAWN // n)",
+        "bits, rows, width = fast_bits(seed), max(2, _DRAWN // n), _width(n)",
     ): "of so many documents hardly a part of 32 bits is drawn again",
     (
         "48d_fast_resamples",
