@@ -10,7 +10,7 @@ from functools import lru_cache
 from typing import NamedTuple
 
 from .values import plain
-from .word_search import WordStarts, capital_codes, small_letters
+from .word_search import WordStarts, capital_codes, occurrences, small_letters
 
 # %% auto #0
 __all__ = ['CurrencyMark', 'find_currency_marks', 'currency_codes']
@@ -104,13 +104,11 @@ class CurrencyMark(NamedTuple):
 def _sign_marks(flat):
     "Signs, each with the letters before it that say whose dollar it is."
     for sign, codes in _SIGNS.items():
-        at = flat.find(sign)
-        while at >= 0:
+        for at in occurrences(sign, flat):
             lettered = sign in "$¥￥" and (flat[at - 1 : at].isalpha() or flat[at - 1 : at] in (" ", "."))
             of = _OF.search(flat, max(at - 5, 0), at) if lettered else None
             start, whose = (of.start(), (_PREFIXED[of[0].strip().casefold()],)) if of else (at, codes)
             yield CurrencyMark(whose, start, at + 1, sign == "¢", True)
-            at = flat.find(sign, at + 1)
 
 
 def _code_marks(flat):

@@ -12,7 +12,7 @@ from itertools import chain
 import numpy as np
 
 from .text import tokens
-from .word_search import character_numbers
+from .word_search import character_numbers, occurrences
 
 # %% auto #0
 __all__ = ['rewritten', 'text_offsets', 'chunk_offsets']
@@ -56,11 +56,7 @@ def _line_ends(hyphen, text):
     around = _AROUND[hyphen]
     if hyphen == "-":
         return [*around.finditer(text)]
-    places, at = [], text.find(hyphen)
-    while at >= 0:  # the other kinds are rare: to look for one character is much faster than for a pattern
-        places.append(at)
-        at = text.find(hyphen, at + 1)
-    return [found for at in places if (found := around.match(text, at))]
+    return [found for at in occurrences(hyphen, text) if (found := around.match(text, at))]  # these are rare
 
 
 def _line_hyphens(text):

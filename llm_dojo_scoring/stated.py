@@ -23,7 +23,7 @@ from .fields.ids import normalize_id
 from .fields.money import read_amounts, same_money
 from .numbers_in_text import find_numbers
 from .text import fold
-from .word_search import character_numbers
+from .word_search import character_numbers, occurrences
 
 # %% auto #0
 __all__ = ['Stated', 'look_up']
@@ -48,13 +48,6 @@ _YEAR_WORDS = {  # where two letters stand in the word that are rare in texts, a
 _YEAR_WORDS = {word: (at, re.compile(form, re.I)) for word, (at, form) in _YEAR_WORDS.items()}
 
 # %% ../nbs/34a_stated.ipynb #5396cb95
-def _occurrences(form, text):
-    at = text.find(form)
-    while at >= 0:
-        yield at, at + len(form)
-        at = text.find(form, at + 1)
-
-
 _BLOCK = 1 << 16  # characters: what a processor keeps at hand, so that no memory must be fetched anew
 
 
@@ -252,7 +245,8 @@ def _in_digits(amount, text):
     grouped = f"{abs(int(amount.amount)):,}"
     for mark in (",", "", ".", " ", "'") if "," in grouped else ("",):
         form = grouped.replace(",", mark)
-        for start, end in _occurrences(form, text):
+        for start in occurrences(form, text):
+            end = start + len(form)
             if not (text[start - 1 : start].isdigit() or text[end : end + 1].isdigit()):
                 yield start, end
 

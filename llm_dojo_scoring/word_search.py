@@ -6,13 +6,13 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from functools import lru_cache
 
 import numpy as np
 
 # %% auto #0
-__all__ = ['character_numbers', 'small_letters', 'WordStarts', 'capital_codes']
+__all__ = ['character_numbers', 'small_letters', 'occurrences', 'WordStarts', 'capital_codes']
 
 # %% ../nbs/10a_word_search.ipynb #4acae61d
 def character_numbers(
@@ -31,6 +31,17 @@ def small_letters(
     "A text in small letters, character for character: the few that would become two stay as they are."
     low = text.lower()
     return low if len(low) == len(text) else "".join(c.lower() if len(c.lower()) == 1 else c for c in text)
+
+
+def occurrences(
+    form: str,  # What is looked for, one character or more
+    text: str,  # Any text
+) -> Iterator[int]:  # Offsets in order, of those that overlap too
+    "Where a form stands in a text: much faster than by a pattern, most of all for a single rare character."
+    at = text.find(form)
+    while at >= 0:
+        yield at
+        at = text.find(form, at + 1)
 
 # %% ../nbs/10a_word_search.ipynb #e9526b54
 _SHORT = 2_000  # characters; shorter texts are searched word by word
@@ -64,11 +75,10 @@ def _hashed(letters):
 def _word_by_word(words, text):
     "Each place of each word, in short texts."
     for word in words:
-        at = text.find(word) if word[:1] in text else -1  # one character is looked for faster than three
-        while at >= 0:
+        # one character is looked for faster than three
+        for at in occurrences(word, text) if word[:1] in text else ():
             if not text[at - 1 : at].isalpha():
                 yield at, word
-            at = text.find(word, at + 1)
 
 # %% ../nbs/10a_word_search.ipynb #0e516199
 class WordStarts:

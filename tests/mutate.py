@@ -63,10 +63,6 @@ EQUIVALENT = {
     ): "the character 128 is no letter either",
     (
         "10a_word_search",
-        "at = text.find(word) if word[:1] in text else -2  # one character is looked for faster than three",
-    ): "any number below 0 says that it is not there",
-    (
-        "10a_word_search",
         "return (letters * _FACTOR >> np.uint64(49)).astype(np.intp)",
     ): "a smaller table only takes more words for likely",
     ("10a_word_search", 'capital = letters - np.uint8(ord("A")) < 27'): "what is no letter is 0 there",
@@ -275,6 +271,10 @@ EQUIVALENT = {
     (
         "48d_fast_resamples",
         "_LOOKED_UP = (1 >> 15)  # numbers looked up at a time",
+    ): "how many are looked up at a time changes no sum",
+    (
+        "48d_fast_resamples",
+        "_LOOKED_UP = 1 << 16  # numbers looked up at a time",
     ): "how many are looked up at a time changes no sum",
     (
         "48d_fast_resamples",
