@@ -22,12 +22,12 @@ from .rewritten_text import chunk_offsets, rewritten, text_offsets
 from .text import STOPWORDS, WORD_BYTES, as_text, content_tokens, tokens
 from .values import Candidates
 from .word_numbers import distinct_numbers, word_number, word_places, words_by_text
+from .word_search import BLOCK
 
 # %% auto #0
 __all__ = ['Window', 'Document', 'as_document']
 
 # %% ../nbs/34_document.ipynb #bf4d9a32
-_BLOCK = 1 << 16  # bytes: what a processor keeps at hand, so that no memory must be fetched anew
 _number = lru_cache(maxsize=65_536)(word_number)
 
 
@@ -35,7 +35,7 @@ def _blocks(written):
     "The bytes of a rewritten text in blocks, cut at blanks."
     start = 0
     while start < len(written):
-        end = written.find(b" ", start + _BLOCK)
+        end = written.find(b" ", start + BLOCK)
         end = len(written) if end < 0 else end
         yield written[start:end]
         start = end

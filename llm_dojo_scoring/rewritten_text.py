@@ -12,7 +12,7 @@ from itertools import chain
 import numpy as np
 
 from .text import tokens
-from .word_search import character_numbers, occurrences
+from .word_search import BLOCK, character_numbers, occurrences
 
 # %% auto #0
 __all__ = ['rewritten', 'text_offsets', 'chunk_offsets']
@@ -46,11 +46,6 @@ class _Written(dict):
 _WRITTEN = _Written()
 
 # %% ../nbs/10c_rewritten_text.ipynb #05cf1554
-_BLOCK = (
-    1 << 16
-)  # characters or bytes: what a processor keeps at hand, so that no memory must be fetched anew
-
-
 def _line_ends(hyphen, text):
     "The hyphens of one kind at line ends, each with what stands around it."
     around = _AROUND[hyphen]
@@ -109,7 +104,7 @@ def rewritten(
         return joined.encode()
     if not _are_plain(hyphens, text):
         return None
-    blocks = [_replaced(joined[start : start + _BLOCK]) for start in range(0, len(joined), _BLOCK)]
+    blocks = [_replaced(joined[start : start + BLOCK]) for start in range(0, len(joined), BLOCK)]
     return None if None in blocks else b"".join(blocks)
 
 # %% ../nbs/10c_rewritten_text.ipynb #887ecba4

@@ -23,7 +23,7 @@ from .fields.ids import normalize_id
 from .fields.money import read_amounts, same_money
 from .numbers_in_text import find_numbers
 from .text import fold
-from .word_search import character_numbers, occurrences
+from .word_search import BLOCK, character_numbers, occurrences
 
 # %% auto #0
 __all__ = ['Stated', 'look_up']
@@ -48,14 +48,11 @@ _YEAR_WORDS = {  # where two letters stand in the word that are rare in texts, a
 _YEAR_WORDS = {word: (at, re.compile(form, re.I)) for word, (at, form) in _YEAR_WORDS.items()}
 
 # %% ../nbs/34a_stated.ipynb #5396cb95
-_BLOCK = 1 << 16  # characters: what a processor keeps at hand, so that no memory must be fetched anew
-
-
 def _characters(text):
     "The characters of a text as bytes, what is not ASCII as 128, with two more to look at; are there signs of East Asian years?"
     characters, largest = np.full(len(text) + 2, 128, np.uint8), 0
-    for start in range(0, len(text), _BLOCK):
-        block = character_numbers(text[start : start + _BLOCK])
+    for start in range(0, len(text), BLOCK):
+        block = character_numbers(text[start : start + BLOCK])
         characters[start : start + block.size] = np.minimum(block, 128)
         largest = max(largest, block.max())
     return characters, largest >= ord("年") and ("年" in text or "년" in text)
@@ -64,8 +61,8 @@ def _characters(text):
 def _where(asked, characters):
     "Where a question, asked of blocks of characters with one more behind, is answered by yes."
     places = [np.zeros(0, int)]
-    for start in range(0, characters.size - 2, _BLOCK):
-        places.append(start + np.flatnonzero(asked(characters[start : start + _BLOCK + 1])))
+    for start in range(0, characters.size - 2, BLOCK):
+        places.append(start + np.flatnonzero(asked(characters[start : start + BLOCK + 1])))
     return np.concatenate(places)
 
 

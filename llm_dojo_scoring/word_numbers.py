@@ -10,6 +10,7 @@ from collections.abc import Iterable, Sequence
 import numpy as np
 
 from .text import WORD_BYTES, is_plain, tokens
+from .word_search import hashed
 
 # %% auto #0
 __all__ = ['word_number', 'word_places', 'distinct_numbers', 'words_by_text', 'number_words']
@@ -83,7 +84,7 @@ _SLOTS = 14  # bits: a table that the processor keeps at hand
 
 def _with_few_repeats(numbers):
     "The numbers without those that a slot shows to be repeats."
-    slots = (numbers * np.uint64(_FACTOR) >> np.uint64(64 - _SLOTS)).astype(np.intp)
+    slots = hashed(numbers, _SLOTS)
     places, last = np.arange(len(numbers), dtype=np.int32), np.empty(1 << _SLOTS, np.int32)
     last[slots] = places
     holders = last.take(slots)

@@ -12,9 +12,12 @@ from functools import lru_cache
 import numpy as np
 
 # %% auto #0
-__all__ = ['character_numbers', 'small_letters', 'occurrences', 'WordStarts', 'capital_codes']
+__all__ = ['BLOCK', 'character_numbers', 'small_letters', 'occurrences', 'hashed', 'WordStarts', 'capital_codes']
 
 # %% ../nbs/10a_word_search.ipynb #4acae61d
+BLOCK = 1 << 16  # characters or bytes that are worked on at a time: what a processor keeps at hand
+
+
 def character_numbers(
     text: str,  # Any text
 ) -> np.ndarray:  # Two bytes a character, or four where the text needs them
@@ -43,10 +46,20 @@ def occurrences(
         yield at
         at = text.find(form, at + 1)
 
+
+_FACTOR = np.uint64(0x9E3779B97F4A7C15)
+
+
+def hashed(
+    numbers: np.ndarray,  # Numbers of 64 bits, `uint64`
+    bits: int,  # 1 to 63
+) -> np.ndarray:  # A place for each in a table of 2 ** `bits`
+    "Places in a small table for large numbers: equal ones have one place, others share one now and then."
+    return (numbers * _FACTOR >> np.uint64(64 - bits)).astype(np.intp)
+
 # %% ../nbs/10a_word_search.ipynb #e9526b54
 _SHORT = 2_000  # characters; shorter texts are searched word by word
 _SMALL, _SMALL_TWO = np.uint64(0x2020202020202020), 0x2020
-_FACTOR = np.uint64(0x9E3779B97F4A7C15)
 
 
 @lru_cache(maxsize=2)
@@ -65,11 +78,6 @@ def _beginnings(text):
     inside = letters[:-8] != 0
     starts = np.flatnonzero(inside[1:] > inside[:-1]) + 1
     return starts, letters[starts] | letters[starts + 1].astype(np.intp) << 8
-
-
-def _hashed(letters):
-    "A number of 16 bits for each number of 64."
-    return (letters * _FACTOR >> np.uint64(48)).astype(np.intp)
 
 
 def _word_by_word(words, text):
@@ -98,7 +106,7 @@ class WordStarts:
             begun = re.match("[A-Za-z]{1,4}", word)[0].encode()
             self._first[slice(begun[0], None, 256) if len(begun) == 1 else begun[0] | begun[1] << 8] = True
             table = self._begun.setdefault(len(begun), np.zeros(1 << 16, bool))
-            table[_hashed(np.array([int.from_bytes(begun, "little")], dtype=np.uint64))] = True
+            table[hashed(np.array([int.from_bytes(begun, "little")], dtype=np.uint64), 16)] = True
 
     def places(
         self,
@@ -118,7 +126,7 @@ class WordStarts:
         letters = letters | _SMALL if self.any_case else letters
         begun = np.zeros(likely.size, bool)
         for n, table in self._begun.items():
-            begun |= table[_hashed(letters & np.uint64((1 << 8 * n) - 1))]
+            begun |= table[hashed(letters & np.uint64((1 << 8 * n) - 1), 16)]
         likely = (likely[begun] - 1).tolist()
         found = [
             (at, word) for at in likely if not text[at - 1 : at].isalpha() for word in self._at(at, text)

@@ -63,8 +63,8 @@ EQUIVALENT = {
     ): "the character 128 is no letter either",
     (
         "10a_word_search",
-        "return (letters * _FACTOR >> np.uint64(49)).astype(np.intp)",
-    ): "a smaller table only takes more words for likely",
+        "return (numbers * _FACTOR >> np.uint64(65 - bits)).astype(np.intp)",
+    ): "a smaller table only takes more words for likely, and more numbers for repeats to compare",
     ("10a_word_search", 'capital = letters - np.uint8(ord("A")) < 27'): "what is no letter is 0 there",
     (
         "10b_word_numbers",

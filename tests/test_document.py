@@ -10,8 +10,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from llm_dojo_scoring import document as page
+from llm_dojo_scoring import rewritten_text
 from llm_dojo_scoring.document import Document, Window, as_document
-from llm_dojo_scoring.rewritten_text import _HYPHENS as HYPHENS
 from llm_dojo_scoring.text import STOPWORDS, content_tokens, tokens
 
 AWKWARD = (
@@ -51,7 +51,10 @@ def numbered(words):
 @settings(max_examples=300, deadline=None)
 def test_the_index_holds_exactly_the_words(text):
     assert set(Document(text).vocabulary.tolist()) == numbered(tokens(text))
-    with patch.object(page, "_BLOCK", 3):  # bytes: read in many blocks, the index is the same
+    with (
+        patch.object(page, "BLOCK", 3),
+        patch.object(rewritten_text, "BLOCK", 3),
+    ):  # many blocks, the same index
         assert Document(text).vocabulary.tolist() == sorted(numbered(tokens(text)))
     content = content_tokens(text)
     assert set(Document(text).vocabulary.tolist()) - numbered(STOPWORDS) == numbered(content - STOPWORDS)
@@ -60,10 +63,10 @@ def test_the_index_holds_exactly_the_words(text):
 @pytest.mark.parametrize(
     "gap", ["", " ", "\t", "\r", " \t\r", "\u2122", "\u2120", "\u00a9", "\u00ae", "\u00a0", "\x0b", "x", "\n"]
 )
-@pytest.mark.parametrize("hyphen", HYPHENS)
+@pytest.mark.parametrize("hyphen", rewritten_text._HYPHENS)
 def test_hyphens_at_line_ends_join_whatever_stands_between(hyphen, gap):
     for behind in "ation", "\u2122ation", "Ation", "9":
-        for other in HYPHENS:
+        for other in rewritten_text._HYPHENS:
             text = f"termin{other}\nable, termin{hyphen}{gap}\n{behind} of{other}\nfice"
             assert Document(text).vocabulary.tolist() == sorted(numbered(tokens(text))), text
 

@@ -24,7 +24,7 @@ from llm_dojo_scoring.stated import look_up
 def no_text_is_short(monkeypatch):
     "Short documents are read whole and in one block; here each is read as a long one is."
     monkeypatch.setattr(page, "_SHORT", 0)
-    monkeypatch.setattr(page, "_BLOCK", 50)
+    monkeypatch.setattr(page, "BLOCK", 50)
 
 
 FORMS = """March 3, 2014|3 March 2014|3rd of March, 2014|the third day of March 2014|03/03/2014|3/3/14|3-3-14
